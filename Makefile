@@ -1,0 +1,42 @@
+# Every target sets itself up from a fresh clone: Python >= 3.11 and make are all it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup test lint bench demo clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    play every world at random and write pictures to demo/"
+	@echo "make test    run the tests"
+	@echo "make lint    check style, types and the rooms' contracts"
+	@echo "make bench   measure speed on one core"
+	@echo "make clean   remove what the other targets made"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "consmarl needs Python 3.11 or newer; run make with PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.environments
+
+demo: $(READY)
+	$(BIN)/python -m consmarl.experiments.demo
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

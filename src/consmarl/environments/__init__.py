@@ -1,0 +1,1 @@
+"""The worlds: pure functions of (key, state, actions)."""

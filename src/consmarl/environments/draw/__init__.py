@@ -1,0 +1,5 @@
+"""State → picture."""
+
+from consmarl.environments.draw.frame import Status, draw_frame
+
+__all__ = ["Status", "draw_frame"]

@@ -1,0 +1,156 @@
+"""What all grid worlds share: moves, distinct cells, and the egocentric window as codes.
+
+Cells are (row, column), rows growing downwards. Actions of a walker: 0 stay, 1 down, 2 left, 3 up, 4 right;
+any further action stays in place.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.environments import validation
+from consmarl.environments.interface import MAX_CODE, DrawsT, Environment, LayoutT, StateT
+from consmarl.errors import UsageError
+
+WALK_NAMES = ("stay", "down", "left", "up", "right")
+
+# The three channels of a cell travel in one integer, so that a window costs one gather instead of three.
+CHANNEL_BITS = 10
+NUM_CHANNELS = 3
+MAX_CELL_CODE = 2**CHANNEL_BITS - 1
+
+
+def walk(cells: jax.Array, actions: jax.Array, grid: tuple[int, int]) -> jax.Array:
+    """Move every agent one cell, stopping at the border; agents never block each other."""
+    down = (actions == 1).astype(jnp.int32) - (actions == 3)
+    right = (actions == 4).astype(jnp.int32) - (actions == 2)
+    rows = jnp.clip(cells[:, 0] + down, 0, grid[0] - 1)
+    columns = jnp.clip(cells[:, 1] + right, 0, grid[1] - 1)
+    return jnp.stack([rows, columns], axis=-1)
+
+
+def same_cell(cells: jax.Array, others: jax.Array) -> jax.Array:
+    """Tell which of `cells` lies on which of `others`: bool [cell, other]."""
+    return (cells[:, None, :] == others[None, :, :]).all(axis=-1)
+
+
+def draw_distinct_cells(key: jax.Array, grid: tuple[int, int], count: int) -> jax.Array:
+    """Draw `count` distinct cells, every ordered choice being equally likely: int32 [count] cell numbers."""
+    num_cells = grid[0] * grid[1]
+    slots = jnp.arange(count)
+    picks = slots + jax.random.randint(key, (count,), 0, num_cells - slots)
+
+    def swap(deck: jax.Array, draw: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        slot, pick = draw
+        return deck.at[pick].set(deck[slot]), deck[pick]
+
+    _, drawn = jax.lax.scan(swap, jnp.arange(num_cells), (slots, picks))
+    return drawn
+
+
+def row_major(cell_numbers: jax.Array, grid: tuple[int, int]) -> jax.Array:
+    """Turn cell numbers into cells [thing, (row, column)], topmost and leftmost first."""
+    ordered = jnp.sort(cell_numbers)
+    return jnp.stack([ordered // grid[1], ordered % grid[1]], axis=-1)
+
+
+def in_channel(codes: jax.Array, channel: int) -> jax.Array:
+    """Put codes into one channel of a packed cell."""
+    return codes.astype(jnp.int32) << (CHANNEL_BITS * channel)
+
+
+def read_windows(
+    board: jax.Array, agents: jax.Array, grid: tuple[int, int], view: tuple[int, int]
+) -> jax.Array:
+    """Return each agent's window of a board, row by row: [agent, window cell].
+
+    The board is flat and has a margin of half a view on every side, so that no window leaves it.
+    """
+    width = grid[1] + 2 * (view[1] // 2)
+    window = (np.arange(view[0])[:, None] * width + np.arange(view[1])[None, :]).reshape(-1)
+    corners = agents[:, 0] * width + agents[:, 1]
+    return board.at[corners[:, None] + window[None, :]].get(mode="promise_in_bounds")
+
+
+def packed_windows(
+    agents: jax.Array, things: jax.Array, packed: jax.Array, grid: tuple[int, int], view: tuple[int, int]
+) -> jax.Array:
+    """Return what lies in each agent's window, row by row: int32 [agent, window cell].
+
+    `packed` holds one value for each thing; values of things on one cell add up, and cells outside the grid
+    read 0.
+    """
+    top, left = view[0] // 2, view[1] // 2
+    width = grid[1] + 2 * left
+    places = (things[:, 0] + top) * width + things[:, 1] + left
+    board = jnp.zeros((grid[0] + 2 * top) * width, packed.dtype)
+    board = board.at[places].add(packed, mode="promise_in_bounds")
+    return read_windows(board, agents, grid, view)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridWorld(Environment[LayoutT, StateT, DrawsT]):
+    """Settings that every grid world has, and their checks."""
+
+    grid: tuple[int, int]  # (rows, columns)
+    num_agents: int
+    view: tuple[int, int]  # (rows, columns) of an agent's window, both odd
+    episode_limit: int  # steps
+    id: str = field(default="custom", compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the settings and bring them into one form."""
+        self._settle("grid", validation.whole_pair("grid", self.grid, least=1))
+        self._settle("num_agents", validation.whole_number("num_agents", self.num_agents, least=1))
+        self._settle("view", validation.odd_pair("view", self.view))
+        self._settle("episode_limit", validation.whole_number("episode_limit", self.episode_limit, least=1))
+        for name, value, most in (
+            ("num_agents", self.num_agents, MAX_CELL_CODE),
+            ("episode_limit", self.episode_limit, MAX_CODE),
+            ("each side of grid", max(self.grid), MAX_CODE),
+        ):
+            if value > most:
+                raise UsageError(f"{name} can be at most {most}, so that observations stay small codes, not {value}.")
+
+    def _settle(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)  # the record is frozen for everybody else
+
+    def _settle_numbers(self, *names: str) -> None:
+        for name in names:
+            self._settle(name, validation.finite_number(name, getattr(self, name)))
+
+
+class WalkerWorld(GridWorld[LayoutT, StateT, DrawsT]):
+    """A grid world whose agents see their place, the time, and three channels of the cells around them."""
+
+    channel_scales: ClassVar[tuple[float, float]]  # of the second and third channel
+    channel_limits: ClassVar[tuple[int, int]]
+
+    @cached_property
+    def observation_scale(self) -> NDArray[np.float32]:
+        """1/(rows−1), 1/(columns−1), 1/limit, then (1/agents, and the world's two) for every window cell."""
+        place = [1 / max(side - 1, 1) for side in self.grid]
+        window = np.tile([1 / self.num_agents, *self.channel_scales], self.view[0] * self.view[1])
+        return np.array([*place, 1 / self.episode_limit, *window], np.float32)
+
+    @cached_property
+    def observation_limit(self) -> NDArray[np.int64]:
+        """The largest value that each code can take."""
+        window = np.tile([self.num_agents, *self.channel_limits], self.view[0] * self.view[1])
+        return np.array([self.grid[0] - 1, self.grid[1] - 1, self.episode_limit, *window], np.int64)
+
+    def _codes(self, agents: jax.Array, num_steps: jax.Array, things: jax.Array, packed: jax.Array) -> jax.Array:
+        """Join an agent's place, the time and its window, in which agents are counted in channel 0."""
+        everyone = jnp.concatenate([agents, things])
+        values = jnp.concatenate([in_channel(jnp.ones(self.num_agents), 0), packed])
+        windows = packed_windows(agents, everyone, values, self.grid, self.view)
+        channels = [(windows >> (CHANNEL_BITS * channel)) & MAX_CELL_CODE for channel in range(NUM_CHANNELS)]
+        dtype = self.observation_dtype
+        seen = jnp.stack(channels, axis=-1).astype(dtype).reshape(self.num_agents, -1)
+        time = jnp.broadcast_to(num_steps.astype(dtype), (self.num_agents, 1))
+        return jnp.concatenate([agents.astype(dtype), time, seen], axis=-1)

@@ -1,0 +1,132 @@
+"""What a world must offer.
+
+A world is a frozen, hashable record of its parameters whose methods are pure functions on JAX arrays, so
+it can be a static argument of `jit` and its methods can be `vmap`ped over keys, states and actions:
+
+    layout = world.generate_layout(key)       # where everything starts (random)
+    state = world.begin(layout)               # the first state (not random)
+    draws = world.draw(key)                   # the chances of one step (random)
+    state, outcome = world.advance(state, actions, draws)     # the dynamics (not random)
+
+`reset` and `step` join the pairs. Chance and dynamics are apart so that a fixed start and recorded chances
+go through exactly the code that random ones do. After an outcome that ended the episode a state has no
+meaning: begin anew.
+
+Axes: `[agent]`, `[agent, code]`; nothing is batched here.
+"""
+
+import abc
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.errors import UsageError
+
+LayoutT = TypeVar("LayoutT")
+StateT = TypeVar("StateT")
+DrawsT = TypeVar("DrawsT")
+
+MAX_CODE = np.iinfo(np.uint16).max
+
+
+class Outcome(NamedTuple):
+    """What one step brought."""
+
+    rewards: jax.Array  # float32 [agent]
+    terminated: jax.Array  # bool: the task itself is over
+    truncated: jax.Array  # bool: the step limit is reached
+
+    @property
+    def team_reward(self) -> jax.Array:
+        """The sum of all agents' rewards."""
+        return self.rewards.sum(axis=-1)
+
+    @property
+    def done(self) -> jax.Array:
+        """Whether the episode ended, for whichever reason."""
+        return self.terminated | self.truncated
+
+
+class Counters(NamedTuple):
+    """What has been achieved in an episode so far, by name."""
+
+    per_agent: dict[str, jax.Array]  # the first axis is the agent
+    team: dict[str, jax.Array]
+
+
+class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
+    """A cooperative world with a fixed number of like agents, discrete actions and a step limit."""
+
+    id: str
+    num_agents: int
+    episode_limit: int
+    action_names: tuple[str, ...]
+
+    @property
+    def num_actions(self) -> int:
+        """How many actions an agent has."""
+        return len(self.action_names)
+
+    @property
+    @abc.abstractmethod
+    def observation_scale(self) -> NDArray[np.float32]:
+        """The constant vector with `observation = codes * scale`."""
+
+    @property
+    @abc.abstractmethod
+    def observation_limit(self) -> NDArray[np.int64]:
+        """The largest value that each code can take."""
+
+    @property
+    def observation_size(self) -> int:
+        """The length of one agent's observation."""
+        return len(self.observation_scale)
+
+    @cached_property
+    def observation_dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned type that holds every code."""
+        return np.dtype(np.min_scalar_type(int(self.observation_limit.max())))
+
+    @abc.abstractmethod
+    def generate_layout(self, key: jax.Array) -> LayoutT:
+        """Draw where everything starts."""
+
+    @abc.abstractmethod
+    def layout_from(self, description: Mapping[str, Any]) -> LayoutT:
+        """Check a start that somebody wrote down and turn it into a layout."""
+
+    @abc.abstractmethod
+    def begin(self, layout: LayoutT) -> StateT:
+        """Return the first state of an episode on this layout."""
+
+    @abc.abstractmethod
+    def draw(self, key: jax.Array) -> DrawsT:
+        """Draw the chances of one step."""
+
+    def draws_from(self, recording: Mapping[str, Any]) -> DrawsT:  # noqa: ARG002
+        """Check recorded chances of a whole episode and stack them along a first axis of steps."""
+        raise UsageError(f"{self.id} draws nothing at random inside a step, so it takes no recorded draws.")
+
+    @abc.abstractmethod
+    def advance(self, state: StateT, actions: jax.Array, draws: DrawsT) -> tuple[StateT, Outcome]:
+        """Carry out one step under the given chances."""
+
+    @abc.abstractmethod
+    def observe(self, state: StateT) -> jax.Array:
+        """Return what every agent sees, as codes: unsigned [agent, code]."""
+
+    @abc.abstractmethod
+    def counters(self, state: StateT) -> Counters:
+        """Return what has been achieved so far."""
+
+    def reset(self, key: jax.Array) -> StateT:
+        """Begin an episode on a random layout."""
+        return self.begin(self.generate_layout(key))
+
+    def step(self, key: jax.Array, state: StateT, actions: jax.Array) -> tuple[StateT, Outcome]:
+        """Carry out one step with chances from `key`."""
+        return self.advance(state, actions, self.draw(key))

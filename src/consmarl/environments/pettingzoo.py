@@ -1,0 +1,206 @@
+"""One of our worlds as a PettingZoo `ParallelEnv`, for anybody's code."""
+
+import functools
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import numpy as np
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from consmarl.environments import validation
+from consmarl.environments.interface import Environment, Outcome
+from consmarl.environments.registry import make
+from consmarl.errors import UsageError, nearest
+
+Observations = dict[str, NDArray[np.float32]]
+Infos = dict[str, dict[str, Any]]
+
+RENDER_MODES = ("rgb_array",)
+
+
+class Moment(NamedTuple):
+    """What the outside sees after a reset or a step, and the key for what follows, computed in one call."""
+
+    key: jax.Array
+    state: Any
+    observations: jax.Array  # float32 [agent, observation]
+    outcome: Outcome | None
+
+
+def _moment(world: Environment[Any, Any, Any], key: jax.Array, state: Any, outcome: Outcome | None) -> Moment:
+    return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome)
+
+
+# One compilation serves all instances of equal worlds: a world is its own, hashable, description.
+@functools.partial(jax.jit, static_argnums=0)
+def _reset(world: Environment[Any, Any, Any], key: jax.Array, layout: Any) -> Moment:
+    key_next, key_layout = jax.random.split(key)
+    layout = world.generate_layout(key_layout) if layout is None else layout
+    return _moment(world, key_next, world.begin(layout), None)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(world: Environment[Any, Any, Any], key: jax.Array, state: Any, actions: jax.Array, draws: Any) -> Moment:
+    key_next, key_draws = jax.random.split(key)
+    draws = world.draw(key_draws) if draws is None else draws
+    return _moment(world, key_next, *world.advance(state, actions, draws))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _counters(world: Environment[Any, Any, Any], state: Any) -> Any:
+    return world.counters(state)
+
+
+class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
+    """A world behind PettingZoo's parallel interface.
+
+    Observations are float32; `infos` hold the team's reward in every step, and at the end of an episode what was
+    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent.
+    """
+
+    def __init__(self, world: Environment[Any, Any, Any], render_mode: str | None = None) -> None:
+        """Wrap `world`; see `parallel_env` for worlds by name."""
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise UsageError(f"there is no render_mode {render_mode!r}: {nearest(str(render_mode), RENDER_MODES)}")
+        self.world = world
+        self.render_mode = render_mode
+        self.metadata = {
+            "name": world.id,
+            "render_modes": list(RENDER_MODES),
+            "render_fps": 6,
+            "is_parallelizable": True,
+        }
+        self.possible_agents = [f"agent_{index}" for index in range(world.num_agents)]
+        self.agents: list[str] = []
+        low = np.zeros(world.observation_size, np.float32)
+        high = world.observation_limit.astype(np.float32) * world.observation_scale
+        self.observation_spaces = {
+            agent: gymnasium.spaces.Box(low, high, dtype=np.float32) for agent in self.possible_agents
+        }
+        self.action_spaces = {agent: gymnasium.spaces.Discrete(world.num_actions) for agent in self.possible_agents}
+        everyone = len(self.possible_agents)
+        self.state_space = gymnasium.spaces.Box(np.tile(low, everyone), np.tile(high, everyone), dtype=np.float32)
+        self._moment: Moment | None = None
+        self._recorded_draws: Any = None
+        self._num_steps = 0
+        self._last_actions: NDArray[np.int32] | None = None
+        self._returns = np.zeros(everyone)
+
+    def observation_space(self, agent: str) -> gymnasium.spaces.Box:
+        """Return the space of an agent's observations; all agents' are alike."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.spaces.Discrete:
+        """Return the space of an agent's actions; `world.action_names` says what they do."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, Infos]:
+        """Begin an episode.
+
+        A `seed` fixes this episode and all that follow until the next seed. `options` may hold a fixed start,
+        `layout`, and recorded chances, `draws` (Cleanup; see `Cleanup.draws_from`).
+        """
+        options = options or {}
+        for name in options:
+            if name not in ("layout", "draws"):
+                raise UsageError(f"reset has no option {name!r}: {nearest(str(name), ('layout', 'draws'))}")
+        layout = self.world.layout_from(options["layout"]) if "layout" in options else None
+        draws = self.world.draws_from(options["draws"]) if "draws" in options else None
+        if seed is not None or self._moment is None:
+            key = self._key_from(seed)
+        else:
+            key = self._moment.key
+        self._moment = _reset(self.world, key, layout)
+        self._recorded_draws, self._num_steps, self._last_actions = draws, 0, None
+        self._returns[:] = 0
+        self.agents = list(self.possible_agents)
+        return self._observations(), {agent: {} for agent in self.agents}
+
+    def step(
+        self, actions: dict[str, int]
+    ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Let every agent act at once."""
+        if not self.agents:
+            raise UsageError("no episode is under way: call reset() before step().")
+        assert self._moment is not None
+        chosen = self._checked(actions)
+        draws = jax.tree.map(lambda rows: rows[self._num_steps], self._recorded_draws)
+        self._moment = _step(self.world, self._moment.key, self._moment.state, chosen, draws)
+        outcome = jax.device_get(self._moment.outcome)
+        self._num_steps += 1
+        self._last_actions = chosen
+        self._returns += outcome.rewards
+
+        agents = self.agents
+        rewards = {agent: float(reward) for agent, reward in zip(agents, outcome.rewards, strict=True)}
+        infos: Infos = {agent: {"team_reward": float(outcome.team_reward)} for agent in agents}
+        if outcome.done:
+            for index, agent in enumerate(agents):
+                infos[agent] |= self._achieved(index)
+            self.agents = []
+        return (
+            self._observations(),
+            rewards,
+            dict.fromkeys(agents, bool(outcome.terminated)),
+            dict.fromkeys(agents, bool(outcome.truncated)),
+            infos,
+        )
+
+    def state(self) -> NDArray[np.float32]:
+        """Return the global state: all agents' observations, one after the other."""
+        return np.concatenate(list(self._observations().values()))
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return the present moment as an RGB picture, or None without a render mode."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() draws nothing without a render mode: parallel_env(…, render_mode='rgb_array').")
+            return None
+        from consmarl.environments.draw import Status, draw_frame  # pictures load only when somebody looks
+
+        status = Status(actions=self._last_actions, returns=self._returns, num_steps=self._num_steps)
+        return draw_frame(self.world, self._present().state, status)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def counters(self) -> dict[str, NDArray[Any]]:
+        """Return what the whole team has achieved in this episode so far."""
+        achieved = jax.device_get(_counters(self.world, self._present().state))
+        return {**achieved.per_agent, **achieved.team}
+
+    def _achieved(self, index: int) -> dict[str, Any]:
+        achieved = jax.device_get(_counters(self.world, self._present().state))
+        return {name: values[index] for name, values in achieved.per_agent.items()} | achieved.team
+
+    def _present(self) -> Moment:
+        if self._moment is None:
+            raise UsageError("there is nothing to see yet: call reset() first.")
+        return self._moment
+
+    def _observations(self) -> Observations:
+        rows = np.array(self._present().observations)
+        return dict(zip(self.possible_agents, rows, strict=True))
+
+    @staticmethod
+    def _key_from(seed: int | None) -> jax.Array:
+        entropy = None if seed is None else validation.whole_number("seed", seed, least=0)
+        words = np.random.SeedSequence(entropy).generate_state(2, np.uint32)
+        return jax.random.wrap_key_data(words, impl="threefry2x32")
+
+    def _checked(self, actions: dict[str, int]) -> NDArray[np.int32]:
+        """Return the actions in the agents' order."""
+        validation.known_keys("actions", actions, self.agents)
+        most = self.world.num_actions - 1
+        for agent, action in actions.items():
+            if not self.action_spaces[agent].contains(action):
+                raise UsageError(f"{agent} cannot do {action!r}: actions are whole numbers from 0 to {most}.")
+        return np.array([actions[agent] for agent in self.agents], np.int32)
+
+
+def parallel_env(id: str, render_mode: str | None = None, **parameters: Any) -> WorldParallelEnv:
+    """Return a world by name as a PettingZoo `ParallelEnv`; `parameters` are those of `consmarl.make`."""
+    return WorldParallelEnv(make(id, **parameters), render_mode)

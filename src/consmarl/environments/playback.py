@@ -1,0 +1,60 @@
+"""Play given actions through a world in one compiled call: for pictures, tests and benchmarks."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.environments.interface import Environment, Outcome
+
+
+class Trajectory(NamedTuple):
+    """An episode, `num_steps` of whose rows are real: what follows its end has no meaning."""
+
+    states: Any  # [step + 1, …], the first being the start
+    codes: jax.Array  # unsigned [step + 1, agent, code]
+    outcomes: Outcome  # [step, …]
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps the episode lasted."""
+        return int(jnp.argmax(self.outcomes.done)) + 1
+
+    def state(self, step: int) -> Any:
+        """Return the state after so many steps."""
+        return jax.tree.map(lambda rows: rows[step], self.states)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def play_from(world: Environment[Any, Any, Any], key: jax.Array, layout: Any, actions: jax.Array) -> Trajectory:
+    """Play `actions` [step, agent] on a layout, for `episode_limit` steps."""
+
+    def step(state: Any, turn: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
+        key_step, chosen = turn
+        state, outcome = world.step(key_step, state, chosen)
+        return state, (state, world.observe(state), outcome)
+
+    start = world.begin(layout)
+    keys_step = jax.random.split(key, world.episode_limit)
+    _, (states, codes, outcomes) = jax.lax.scan(step, start, (keys_step, actions))
+
+    def with_start(first: jax.Array, rest: jax.Array) -> jax.Array:
+        return jnp.concatenate([first[None], rest])
+
+    return Trajectory(
+        states=jax.tree.map(with_start, start, states),
+        codes=with_start(world.observe(start), codes),
+        outcomes=outcomes,
+    )
+
+
+def play(world: Environment[Any, Any, Any], key: jax.Array, actions: jax.Array) -> Trajectory:
+    """Play `actions` [step, agent] on a random layout."""
+    key_layout, key_steps = jax.random.split(key)
+    return play_from(world, key_steps, world.generate_layout(key_layout), actions)
+
+
+def random_actions(world: Environment[Any, Any, Any], key: jax.Array) -> jax.Array:
+    """Draw an episode's actions uniformly: int32 [step, agent]."""
+    return jax.random.randint(key, (world.episode_limit, world.num_agents), 0, world.num_actions)
