@@ -36,7 +36,11 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.environments
 
 demo: $(READY)
-	$(BIN)/python -m consmarl.experiments.demo
+	@mkdir -p demo
+	@for world in $$($(BIN)/consmarl list --ids); do \
+		$(BIN)/consmarl watch --env $$world --out demo/$$world.gif || exit 1; \
+	done
+	@echo "Random play of every world is in demo/: open the GIFs with a browser."
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,6 +1,6 @@
 """Cleanup: apples grow only while somebody keeps the river clean, and only those elsewhere can eat them.
 
-One step: moves with collisions, eating, cleaning beams in the order of agents, then growth of apples and waste.
+One step: moves with collisions, eating, cleaning beams, then growth of apples and waste.
 Every apple pays every agent. The start is always the same; chance enters in each step.
 """
 
@@ -194,9 +194,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
             waste_priority=jnp.asarray(np.where(fouled, at_once, never), jnp.float32),
         )
 
-    def advance(
-        self, state: CleanupState, actions: jax.Array, draws: CleanupDraws
-    ) -> tuple[CleanupState, Outcome]:
+    def advance(self, state: CleanupState, actions: jax.Array, draws: CleanupDraws) -> tuple[CleanupState, Outcome]:
         """Move, eat, clean, grow."""
         agents = self._move(state.agents, actions, draws.move_priority)
         rows, columns = agents.T
@@ -231,31 +229,22 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         cells = resolve_moves(cells, targets, actions != CLEAN, priority)
         return jnp.stack([cells // width, cells % width], axis=-1)
 
-    def _clean(
-        self, agents: jax.Array, fires: jax.Array, waste: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Fire the beams one after the other; return the waste left, the beams, and what each agent cleaned."""
-        is_wall = jnp.asarray(self.places.is_wall)
-        is_occupied = self._occupied(agents)
+    def _clean(self, agents: jax.Array, fires: jax.Array, waste: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Fire the beams; return the waste left, the beams, and what each agent cleaned.
+
+        All at once is as good as one after the other: beams go straight up and stop at an agent, so no cell is
+        ever reached by two.
+        """
         ahead = jnp.arange(1, self.beam_length + 1)
-
-        def fire(
-            boards: tuple[jax.Array, jax.Array], shot: tuple[jax.Array, jax.Array]
-        ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
-            waste, beams = boards
-            agent, is_fired = shot
-            rows, column = jnp.maximum(agent[0] - ahead, 0), agent[1]  # row 0 is wall: nothing passes it
-            stops_beyond = is_occupied[rows, column] | waste[rows, column]
-            is_clear = jnp.concatenate([jnp.ones(1, bool), ~stops_beyond[:-1]]) & ~is_wall[rows, column]
-            is_reached = jnp.cumprod(is_clear).astype(bool) & is_fired
-            cleans = is_reached & waste[rows, column]
-            waste = waste.at[rows, column].min(~cleans)
-            return (waste, beams.at[rows, column].max(is_reached)), cleans.sum()
-
-        (waste, beams), num_cleaned = jax.lax.scan(
-            fire, (waste, jnp.zeros(self.grid, bool)), (agents, fires)
-        )
-        return waste, beams, num_cleaned
+        rows = jnp.maximum(agents[:, :1] - ahead[None, :], 0)  # [agent, distance]; row 0 is wall: nothing passes it
+        columns = jnp.broadcast_to(agents[:, 1:], rows.shape)
+        has_waste, is_wall = waste[rows, columns], jnp.asarray(self.places.is_wall)[rows, columns]
+        stops_beyond = self._occupied(agents)[rows, columns] | has_waste
+        comes_through = jnp.concatenate([fires[:, None], ~stops_beyond[:, :-1]], axis=1)
+        is_reached = jnp.cumprod(comes_through & ~is_wall, axis=1).astype(bool)
+        cleans = is_reached & has_waste
+        beams = jnp.zeros(self.grid, bool).at[rows, columns].max(is_reached)
+        return waste.at[rows, columns].min(~cleans), beams, cleans.sum(axis=1)
 
     def _occupied(self, agents: jax.Array) -> jax.Array:
         return jnp.zeros(self.grid, bool).at[agents[:, 0], agents[:, 1]].set(True)
@@ -274,9 +263,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         is_covered = waste.sum() / len(self.river_cells) >= self.waste_limit
         return jnp.where(is_covered, 0.0, probability)
 
-    def _grow_apples(
-        self, apples: jax.Array, agents: jax.Array, growth: jax.Array, chance: jax.Array
-    ) -> jax.Array:
+    def _grow_apples(self, apples: jax.Array, agents: jax.Array, growth: jax.Array, chance: jax.Array) -> jax.Array:
         rows, columns = self.field_cells.T
         grows = (chance < growth) & ~self._occupied(agents)[rows, columns]
         return apples.at[rows, columns].max(grows)
@@ -314,6 +301,4 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
 
     def counters(self, state: CleanupState) -> Counters:
         """Apples eaten and waste cleaned by every agent."""
-        return Counters(
-            per_agent={"apples_eaten": state.apples_eaten, "waste_cleaned": state.waste_cleaned}, team={}
-        )
+        return Counters(per_agent={"apples_eaten": state.apples_eaten, "waste_cleaned": state.waste_cleaned}, team={})

@@ -44,7 +44,9 @@ def generate_map(grid: tuple[int, int], num_agents: int) -> tuple[str, ...]:
         return PUBLISHED_MAP
     rows, columns = grid
     if rows < 4 or columns < 7:
-        raise UsageError(f"grid {grid} is too small for a river, a field and ground between: at least (4, 7) is needed.")
+        raise UsageError(
+            f"grid {grid} is too small for a river, a field and ground between: at least (4, 7) is needed."
+        )
     lines = [[WALL] * columns for _ in range(rows)]
     for row in range(1, rows - 1):
         has_waste = row % 2 == 1
@@ -54,7 +56,8 @@ def generate_map(grid: tuple[int, int], num_agents: int) -> tuple[str, ...]:
     ground = [(row, column) for row in range(1, rows - 1) for column in range(3, columns - 3)]
     if num_agents > len(ground):
         raise UsageError(
-            f"a {rows}×{columns} map has ground for {len(ground)} agents to start on, not for {num_agents}: enlarge the grid."
+            f"a {rows}×{columns} map has ground for {len(ground)} agents to start on, not for {num_agents}: "
+            "enlarge the grid."
         )
     for place in np.linspace(0, len(ground) - 1, num_agents).round().astype(int):
         row, column = ground[place]
@@ -65,10 +68,12 @@ def generate_map(grid: tuple[int, int], num_agents: int) -> tuple[str, ...]:
 def read_map(lines: tuple[str, ...], num_agents: int) -> CleanupMap:
     """Check a map and read it; the last start on the map is agent 0's, as in the authors' release."""
     letters = np.array([list(line) for line in lines])
-    unknown = sorted(set(letters.flat) - set("@RHBP "))
+    unknown = sorted(set("".join(lines)) - set("@RHBP "))
     if unknown:
-        raise UsageError(f"map has the letter {unknown[0]!r}; it may use '@' wall, 'R' river, 'H' waste, 'B' apple "
-                         "field, 'P' start and blanks.")
+        raise UsageError(
+            f"map has the letter {unknown[0]!r}; it may use '@' wall, 'R' river, 'H' waste, 'B' apple "
+            "field, 'P' start and blanks."
+        )
     is_wall = letters == WALL
     rim = np.concatenate([is_wall[0], is_wall[-1], is_wall[:, 0], is_wall[:, -1]])
     if not rim.all():

@@ -3,6 +3,8 @@
 The rules are those of the sequential-social-dilemma games that Cleanup comes from. First every cell that several
 agents want goes to the first of them, unless it cannot become free; all who wanted it then stay where they are.
 Then the remaining moves are made one after the other, in rounds, and moves into somebody who stays are dropped.
+In those games a winner enters before the occupant has left, who may then be stopped elsewhere, and both end on one
+cell (2 of 40,000 random Cleanup episodes). Here the one who entered then goes back: one agent a cell, always.
 
 Cells are numbers here. Axes: `[agent]`.
 """
@@ -29,7 +31,7 @@ def resolve_moves(cells: jax.Array, targets: jax.Array, takes_part: jax.Array, p
     """
     moves = Moves(cells, jnp.where(takes_part, targets, cells), takes_part)
     moves = _settle_contested_cells(moves, priority)
-    return _make_remaining_moves(moves).cells
+    return _send_intruders_back(cells, _make_remaining_moves(moves).cells)
 
 
 def _settle_contested_cells(moves: Moves, priority: jax.Array) -> Moves:
@@ -75,9 +77,7 @@ def _make_remaining_moves(moves: Moves) -> Moves:
         enters = (everyone == agent) & acts & is_free
         settles = (everyone == agent) & acts & (is_free | is_hopeless)
         settles |= (everyone == occupant) & acts & ~is_free & would_swap
-        return moves._replace(
-            cells=jnp.where(enters, target, moves.cells), is_pending=moves.is_pending & ~settles
-        )
+        return moves._replace(cells=jnp.where(enters, target, moves.cells), is_pending=moves.is_pending & ~settles)
 
     def play_round(moves: Moves) -> Moves:
         after = jax.lax.fori_loop(0, len(moves.cells), turn, moves)
@@ -89,3 +89,15 @@ def _make_remaining_moves(moves: Moves) -> Moves:
         return jax.tree.map(lambda ring, plain: jnp.where(is_stuck, ring, plain), turned, after)
 
     return jax.lax.while_loop(lambda moves: moves.is_pending.any(), play_round, moves)
+
+
+def _send_intruders_back(origins: jax.Array, cells: jax.Array) -> jax.Array:
+    """Return agents that stand on somebody's cell to where they came from, until everybody stands alone."""
+
+    def shares_cell(cells: jax.Array) -> jax.Array:
+        return (cells[:, None] == cells[None, :]).sum(axis=1) > 1
+
+    def send_back(cells: jax.Array) -> jax.Array:
+        return jnp.where(shares_cell(cells), origins, cells)
+
+    return jax.lax.while_loop(lambda cells: shares_cell(cells).any(), send_back, cells)

@@ -72,9 +72,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState, tuple[()]]):
         for name, least in (("num_mines", 0), ("num_piles", 0), ("mining_steps", 0), ("stones_per_pile", 1)):
             self._settle(name, validation.whole_number(name, getattr(self, name), least=least))
         self._settle_numbers("gold_reward", "stone_reward", "mining_cost", "step_cost")
-        validation.room_for(
-            self.grid, {"agents": self.num_agents, "mines": self.num_mines, "piles": self.num_piles}
-        )
+        validation.room_for(self.grid, {"agents": self.num_agents, "mines": self.num_mines, "piles": self.num_piles})
 
     def generate_layout(self, key: jax.Array) -> GoldMinerLayout:
         """Put everything on distinct cells; agents, mines and piles are numbered from the top left."""

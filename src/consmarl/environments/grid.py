@@ -64,9 +64,7 @@ def in_channel(codes: jax.Array, channel: int) -> jax.Array:
     return codes.astype(jnp.int32) << (CHANNEL_BITS * channel)
 
 
-def read_windows(
-    board: jax.Array, agents: jax.Array, grid: tuple[int, int], view: tuple[int, int]
-) -> jax.Array:
+def read_windows(board: jax.Array, agents: jax.Array, grid: tuple[int, int], view: tuple[int, int]) -> jax.Array:
     """Return each agent's window of a board, row by row: [agent, window cell].
 
     The board is flat and has a margin of half a view on every side, so that no window leaves it.

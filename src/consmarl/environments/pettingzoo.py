@@ -1,16 +1,19 @@
 """One of our worlds as a PettingZoo `ParallelEnv`, for anybody's code."""
 
+import difflib
 import functools
 from typing import Any, NamedTuple
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from consmarl.environments import validation
-from consmarl.environments.interface import Environment, Outcome
+from consmarl.environments.grid import GridWorld
+from consmarl.environments.interface import Outcome
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
 
@@ -18,6 +21,7 @@ Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
 
 RENDER_MODES = ("rgb_array",)
+RESET_OPTIONS = ("layout", "draws")
 
 
 class Moment(NamedTuple):
@@ -29,27 +33,27 @@ class Moment(NamedTuple):
     outcome: Outcome | None
 
 
-def _moment(world: Environment[Any, Any, Any], key: jax.Array, state: Any, outcome: Outcome | None) -> Moment:
+def _moment(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, outcome: Outcome | None) -> Moment:
     return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome)
 
 
 # One compilation serves all instances of equal worlds: a world is its own, hashable, description.
 @functools.partial(jax.jit, static_argnums=0)
-def _reset(world: Environment[Any, Any, Any], key: jax.Array, layout: Any) -> Moment:
+def _reset(world: GridWorld[Any, Any, Any], key: jax.Array, layout: Any) -> Moment:
     key_next, key_layout = jax.random.split(key)
     layout = world.generate_layout(key_layout) if layout is None else layout
     return _moment(world, key_next, world.begin(layout), None)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _step(world: Environment[Any, Any, Any], key: jax.Array, state: Any, actions: jax.Array, draws: Any) -> Moment:
+def _step(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, actions: jax.Array, draws: Any) -> Moment:
     key_next, key_draws = jax.random.split(key)
     draws = world.draw(key_draws) if draws is None else draws
     return _moment(world, key_next, *world.advance(state, actions, draws))
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _counters(world: Environment[Any, Any, Any], state: Any) -> Any:
+def _counters(world: GridWorld[Any, Any, Any], state: Any) -> Any:
     return world.counters(state)
 
 
@@ -60,7 +64,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent.
     """
 
-    def __init__(self, world: Environment[Any, Any, Any], render_mode: str | None = None) -> None:
+    def __init__(self, world: GridWorld[Any, Any, Any], render_mode: str | None = None) -> None:
         """Wrap `world`; see `parallel_env` for worlds by name."""
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise UsageError(f"there is no render_mode {render_mode!r}: {nearest(str(render_mode), RENDER_MODES)}")
@@ -96,9 +100,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         """Return the space of an agent's actions; `world.action_names` says what they do."""
         return self.action_spaces[agent]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observations, Infos]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
         """Begin an episode.
 
         A `seed` fixes this episode and all that follow until the next seed. `options` may hold a fixed start,
@@ -106,14 +108,13 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         """
         options = options or {}
         for name in options:
-            if name not in ("layout", "draws"):
-                raise UsageError(f"reset has no option {name!r}: {nearest(str(name), ('layout', 'draws'))}")
+            # PettingZoo lets foreign options pass; a slip of the pen in one of ours must not
+            if name not in RESET_OPTIONS and difflib.get_close_matches(str(name), RESET_OPTIONS):
+                raise UsageError(f"reset has no option {name!r}: {nearest(str(name), RESET_OPTIONS)}")
         layout = self.world.layout_from(options["layout"]) if "layout" in options else None
         draws = self.world.draws_from(options["draws"]) if "draws" in options else None
-        if seed is not None or self._moment is None:
-            key = self._key_from(seed)
-        else:
-            key = self._moment.key
+        is_new = seed is not None or self._moment is None
+        key = self._key_from(seed) if is_new else self._present().key
         self._moment = _reset(self.world, key, layout)
         self._recorded_draws, self._num_steps, self._last_actions = draws, 0, None
         self._returns[:] = 0
@@ -157,7 +158,9 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     def render(self) -> NDArray[np.uint8] | None:
         """Return the present moment as an RGB picture, or None without a render mode."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render() draws nothing without a render mode: parallel_env(…, render_mode='rgb_array').")
+            gymnasium.logger.warn(
+                "render() draws nothing without a render mode: parallel_env(…, render_mode='rgb_array')."
+            )
             return None
         from consmarl.environments.draw import Status, draw_frame  # pictures load only when somebody looks
 
@@ -189,7 +192,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     def _key_from(seed: int | None) -> jax.Array:
         entropy = None if seed is None else validation.whole_number("seed", seed, least=0)
         words = np.random.SeedSequence(entropy).generate_state(2, np.uint32)
-        return jax.random.wrap_key_data(words, impl="threefry2x32")
+        return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
     def _checked(self, actions: dict[str, int]) -> NDArray[np.int32]:
         """Return the actions in the agents' order."""

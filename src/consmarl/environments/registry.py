@@ -38,7 +38,7 @@ WORLDS: Mapping[str, WorldEntry] = MappingProxyType(
                 mining_steps=8, stones_per_pile=8, gold_reward=20.0,
             ),
         ),
-        "ft": WorldEntry("Find the Treasure: 4 agents open boxes in pairs, one red box holds the treasure", FindTreasure),
+        "ft": WorldEntry("Find the Treasure: 4 agents open boxes in pairs, one holds the treasure", FindTreasure),
         "ft-20": WorldEntry("Find the Treasure with 20 agents", FindTreasure, dict(num_agents=20)),
         "ft-multi": WorldEntry(
             "Find the Treasure with 6 green boxes that hold a second treasure", FindTreasure, dict(num_green=6)

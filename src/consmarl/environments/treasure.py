@@ -83,9 +83,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState, tuple[()]]):
         super().__post_init__()
         for name, least in (("num_yellow", 0), ("num_red", 0), ("num_green", 0), ("openers_needed", 1)):
             self._settle(name, validation.whole_number(name, getattr(self, name), least=least))
-        self._settle_numbers(
-            "coin_reward", "treasure_reward", "yellow_cost", "red_cost", "green_cost", "step_cost"
-        )
+        self._settle_numbers("coin_reward", "treasure_reward", "yellow_cost", "red_cost", "green_cost", "step_cost")
         boxes = {f"{kind} boxes": count for kind, count in self.box_counts.items()}
         validation.room_for(self.grid, {"agents": self.num_agents, **boxes})
 
@@ -108,9 +106,12 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState, tuple[()]]):
         key_cells, key_red, key_green = jax.random.split(key, 3)
         counts = [self.num_agents, *self.box_counts.values()]
         drawn = draw_distinct_cells(key_cells, self.grid, sum(counts))
-        groups = jnp.split(drawn, np.cumsum(counts)[:-1])
+        agents, yellow, red, green = (row_major(group, self.grid) for group in jnp.split(drawn, np.cumsum(counts)[:-1]))
         return TreasureLayout(
-            *(row_major(group, self.grid) for group in groups),
+            agents=agents,
+            yellow=yellow,
+            red=red,
+            green=green,
             treasure=jax.random.randint(key_red, (), 0, max(self.num_red, 1)),
             green_treasure=jax.random.randint(key_green, (), 0, max(self.num_green, 1)),
         )

@@ -62,9 +62,7 @@ def watch(
 
         frames = drawn()
         milliseconds = round(1000 / fps)
-        next(frames).save(
-            temporary, "GIF", save_all=True, append_images=frames, duration=milliseconds, loop=0
-        )
+        next(frames).save(temporary, "GIF", save_all=True, append_images=frames, duration=milliseconds, loop=0)
     return out
 
 

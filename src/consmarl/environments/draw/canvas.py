@@ -66,12 +66,15 @@ class Canvas:
         return [left, top, max(right - 1, left), max(bottom - 1, top)]
 
     def rectangle(
-        self, box: Box, fill: Colour | None = None, outline: Colour | None = None, line: float = 1, radius: float = 0
+        self,
+        box: Box,
+        fill: Colour | None = None,
+        outline: Colour | None = None,
+        line: float = 1,
+        radius: float = 0,
     ) -> None:
         """Draw a rectangle, rounded if asked."""
-        self._pen.rounded_rectangle(
-            self._scaled(box), radius * OVERSAMPLING, fill, outline, round(line * OVERSAMPLING)
-        )
+        self._pen.rounded_rectangle(self._scaled(box), radius * OVERSAMPLING, fill, outline, round(line * OVERSAMPLING))
 
     def disc(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, line: float = 1) -> None:
         """Draw an ellipse into a rectangle."""
@@ -85,7 +88,7 @@ class Canvas:
     def line(self, start: tuple[float, float], end: tuple[float, float], colour: Colour, width: float = 1) -> None:
         """Draw a straight line."""
         ends = [tuple(side * OVERSAMPLING for side in point) for point in (start, end)]
-        self._pen.line(ends, colour, round(width * OVERSAMPLING))  # type: ignore[arg-type]
+        self._pen.line(ends, colour, round(width * OVERSAMPLING))
 
     def text(
         self, place: tuple[float, float], words: str, size: float, colour: Colour = INK, anchor: str = "lm"

@@ -48,9 +48,7 @@ class CleanupPainter:
             for row, column in np.argwhere(np.asarray(board)):
                 draw(canvas, cell_box(row, column))
 
-    def paint_above_agents(
-        self, canvas: Canvas, world: Cleanup, state: CleanupState, cell_box: CellBox
-    ) -> None:
+    def paint_above_agents(self, canvas: Canvas, world: Cleanup, state: CleanupState, cell_box: CellBox) -> None:
         """The beams of the last step."""
         del world
         for row, column in np.argwhere(np.asarray(state.beams)):

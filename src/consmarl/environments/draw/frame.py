@@ -77,7 +77,12 @@ def draw_frame(
 
 
 def _draw_board(
-    canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, painter: Painter, cell_box: CellBox, view_of: int | None
+    canvas: Canvas,
+    world: GridWorld[Any, Any, Any],
+    state: Any,
+    painter: Painter,
+    cell_box: CellBox,
+    view_of: int | None,
 ) -> None:
     rows, columns = world.grid
     for row in range(rows):
@@ -92,9 +97,7 @@ def _draw_board(
     canvas.rectangle(whole, None, FAINT_INK)
 
 
-def _draw_view(
-    canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, cell_box: CellBox, view_of: int
-) -> None:
+def _draw_view(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, cell_box: CellBox, view_of: int) -> None:
     """Tint and outline the part of the board that one agent sees."""
     row, column = np.asarray(state.agents)[view_of].tolist()
     up, left = world.view[0] // 2, world.view[1] // 2
@@ -104,9 +107,7 @@ def _draw_view(
     canvas.rectangle(seen, (*agent_colour(view_of), 26), (*agent_colour(view_of), 255), line=2)
 
 
-def _draw_head(
-    canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, status: Status, panel: Box
-) -> None:
+def _draw_head(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, status: Status, panel: Box) -> None:
     num_steps = int(state.num_steps) if status.num_steps is None else status.num_steps
     canvas.text((panel.left, panel.top + 10), world.id, 19)
     canvas.text((panel.right, panel.top + 10), f"step {num_steps} of {world.episode_limit}", 13, INK, "rm")
@@ -177,7 +178,12 @@ def _foot_height(world: GridWorld[Any, Any, Any], state: Any, painter: Painter) 
 
 
 def _draw_foot(
-    canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, painter: Painter, panel: Box, view_of: int | None
+    canvas: Canvas,
+    world: GridWorld[Any, Any, Any],
+    state: Any,
+    painter: Painter,
+    panel: Box,
+    view_of: int | None,
 ) -> None:
     top = panel.top + HEAD_HEIGHT + _num_agent_rows(world) * ROW_HEIGHT + 8
     canvas.line((panel.left, top), (panel.right, top), RULE)

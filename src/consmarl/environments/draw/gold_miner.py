@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from consmarl.environments.draw.agents import agent_colour
 from consmarl.environments.draw.canvas import Box, Canvas, Colour
@@ -51,17 +52,15 @@ class GoldMinerPainter:
                 self._bars(canvas, box, taken[:, pile])
 
     @staticmethod
-    def _bars(canvas: Canvas, box: Box, shares: "np.ndarray[tuple[int], np.dtype[np.floating]]") -> None:
+    def _bars(canvas: Canvas, box: Box, shares: NDArray[np.floating]) -> None:
         width = 0.92 / len(shares)
-        for agent, share in enumerate(shares):
+        for agent, share in enumerate(shares.tolist()):
             if share > 0:
                 left = 0.04 + agent * width
                 bar = box.part(left, 0.98 - 0.24 * share, left + width * 0.86, 0.98)
                 canvas.rectangle(bar, fill=agent_colour(agent))
 
-    def paint_above_agents(
-        self, canvas: Canvas, world: GoldMiner, state: GoldMinerState, cell_box: CellBox
-    ) -> None:
+    def paint_above_agents(self, canvas: Canvas, world: GoldMiner, state: GoldMinerState, cell_box: CellBox) -> None:
         """Nothing."""
 
     def landmarks(self, world: GoldMiner, state: GoldMinerState) -> set[tuple[int, int]]:
@@ -94,5 +93,7 @@ class GoldMinerPainter:
 
     def legend(self, world: GoldMiner) -> Sequence[tuple[Icon, str]]:
         """What the icons mean."""
-        return [(draw_mine, f"gold mine: {world.mining_steps} steps to pay, then gold"), (draw_pile, "stone pile")]
-
+        return [
+            (draw_mine, f"gold mine: {world.mining_steps} steps to pay, then gold"),
+            (draw_pile, "stone pile"),
+        ]

@@ -56,9 +56,7 @@ class TreasurePainter:
             if is_visible[number]:
                 (draw_coin if kind == "yellow" else draw_treasure)(canvas, box)
 
-    def paint_above_agents(
-        self, canvas: Canvas, world: FindTreasure, state: TreasureState, cell_box: CellBox
-    ) -> None:
+    def paint_above_agents(self, canvas: Canvas, world: FindTreasure, state: TreasureState, cell_box: CellBox) -> None:
         """Nothing."""
 
     def landmarks(self, world: FindTreasure, state: TreasureState) -> set[tuple[int, int]]:
@@ -93,4 +91,9 @@ class TreasurePainter:
         boxes: list[tuple[Icon, str]] = [
             (partial(draw_closed_box, kind=kind), f"{kind} box") for kind, count in world.box_counts.items() if count
         ]
-        return [*boxes, (partial(draw_open_box, kind="red"), "opened"), (draw_coin, "coin"), (draw_treasure, "treasure")]
+        return [
+            *boxes,
+            (partial(draw_open_box, kind="red"), "opened"),
+            (draw_coin, "coin"),
+            (draw_treasure, "treasure"),
+        ]

@@ -1,0 +1,112 @@
+"""The command line through its real entry point."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import consmarl
+
+
+def run(*arguments, cwd=None):
+    command = Path(sys.executable).with_name("consmarl")
+    return subprocess.run([command, *arguments], capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def frames_of(path):
+    with Image.open(path) as image:
+        for number in range(image.n_frames):
+            image.seek(number)
+            yield np.array(image.convert("RGB")), image.info["duration"]
+
+
+def test_watch_writes_a_gif_of_the_whole_episode(tmp_path):
+    result = run("watch", "--env", "pgm-3ag", "--out", "watch.gif", "--fps", "10", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "wrote watch.gif" in result.stdout
+    frames = list(frames_of(tmp_path / "watch.gif"))
+    assert sum(duration for _, duration in frames) == (26 + 6) * 100  # 25 steps, the start, and the end held
+    assert not np.array_equal(frames[0][0], frames[-1][0])
+    assert [path.name for path in tmp_path.iterdir()] == ["watch.gif"]
+
+
+def test_the_same_seed_writes_the_same_gif(tmp_path):
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        result = run("watch", "--env", "pgm-3ag", "--seed", seed, "--out", f"{tmp_path}/new/{name}.gif")
+        assert result.returncode == 0, result.stderr
+    first, same, other = ((tmp_path / "new" / f"{name}.gif").read_bytes() for name in "abc")
+    assert first == same
+    assert first != other
+
+
+def test_settings_and_several_episodes_reach_the_world(tmp_path):
+    out = tmp_path / "set.gif"
+    settings = ("--set", "num_agents=2", "grid=5,6", "episode_limit=3")
+    result = run("watch", "--env", "pgm-3ag", "--out", str(out), "--episodes", "2", *settings)
+    assert result.returncode == 0, result.stderr
+    assert sum(duration for _, duration in frames_of(out)) == pytest.approx(2 * (4 + 6) * 1000 / 6, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--env", "pgm-6g"), "no world 'pgm-6g': did you mean 'pgm-6ag'"),
+        (("--out", "watch.mp3"), "ending in .gif"),
+        (("--set", "num_agents"), "written NAME=VALUE"),
+        (("--set", "num_agent=2"), "did you mean 'num_agents'"),
+        (("--set", "view=4,4"), "odd sides"),
+        (("--fps", "0"), "fps must be a whole number of at least 1"),
+        (("--fps", "200"), "at most 50"),
+        (("--episodes", "0"), "episodes"),
+        (("--view-of", "6"), "agent from 0 to 5"),
+        (("--seed", "-1"), "seed"),
+        (("--out", "/dev/null/x.gif"), "cannot write to /dev/null/x.gif"),
+    ],
+)
+def test_wrong_input_gets_one_line_and_writes_nothing(arguments, sentence, tmp_path):
+    result = run("watch", *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_shows_every_world_and_its_parameters():
+    listed = run("list")
+    assert listed.returncode == 0
+    assert all(id in listed.stdout for id in consmarl.world_ids())
+    assert tuple(run("list", "--ids").stdout.split()) == consmarl.world_ids()
+    parameters = run("list", "--env", "pgm-3ag").stdout
+    assert "mining_steps" in parameters
+    assert "(8, 9)" in parameters
+
+
+def test_an_unknown_command_names_the_known_ones():
+    result = run("wach")
+    assert result.returncode == 2
+    assert "watch" in result.stderr + result.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="interrupts are sent otherwise there")
+def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
+    import signal
+    import time
+
+    out = tmp_path / "old.gif"
+    out.write_bytes(b"precious")
+    command = Path(sys.executable).with_name("consmarl")
+    arguments = [command, "watch", "--env", "ft-20", "--episodes", "50", "--out", out]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)  # until the temporary file is there, drawing has not begun
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert out.read_bytes() == b"precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["old.gif"]

@@ -1,0 +1,75 @@
+"""The package as a whole: what it loads, what it says of itself, and that its pages tell the truth."""
+
+import doctest
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jax
+import pytest
+
+import consmarl
+from consmarl.environments import registry
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_importing_is_light():
+    """`import consmarl` and `consmarl --help` load neither JAX nor PettingZoo."""
+    code = "import sys, consmarl.cli; print([m for m in ('jax', 'pettingzoo', 'PIL') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_no_heavy_framework_is_pulled_in():
+    code = (
+        "import sys, consmarl; consmarl.make('ft'); consmarl.parallel_env('ft')\n"
+        "print([m for m in ('torch', 'tensorflow', 'gym', 'matplotlib') if m in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_the_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert consmarl.__version__ == project["version"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_public_names_are_all_there():
+    for name in consmarl.__all__:
+        assert getattr(consmarl, name) is not None
+    assert set(consmarl.__all__) <= set(dir(consmarl))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = consmarl.nothing
+
+
+def test_docstring_examples_run():
+    results = doctest.testmod(registry)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_examples_of_a_page_run_in_order(page):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    names = {"__name__": "page"}
+    with jax.numpy_rank_promotion("allow"):  # as readers have it
+        for block in blocks:
+            exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_pictures_of_a_page_exist(page):
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} points to {target}, which is not there"
+
+
+def test_every_parameter_is_documented():
+    text = (ROOT / "docs" / "guide" / "worlds.md").read_text(encoding="utf-8")
+    for id, entry in registry.WORLDS.items():
+        assert f"`{id}`" in text
+        for name in entry.parameters:
+            assert f"`{name}`" in text, f"docs/guide/worlds.md does not mention {name}"
