@@ -11,7 +11,7 @@ DOCS = Path(__file__).parent
 TRACES = DOCS.parent / "tests" / "parity" / "data"
 MINER, BOXES = ("agents", "golds", "stones"), ("agents", "yellow", "red", "treasure")
 # world, parts of its layout, recorded episode, step at which something is to be seen
-SCENES = (("pgm-6ag", MINER, 2, 36), ("pgm-3ag", MINER, 1, 20), ("ft", BOXES, 5, 24), ("cleanup", (), 1, 31))
+SCENES = (("pgm-6ag", MINER, 2, 41), ("pgm-3ag", MINER, 1, 20), ("ft", BOXES, 5, 25), ("cleanup", (), 1, 31))
 
 
 def picture(id: str, parts: tuple[str, ...], episode: int, num_steps: int) -> Image.Image:

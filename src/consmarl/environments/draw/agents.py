@@ -46,7 +46,7 @@ def draw_agents(
     for (row, column), agents in together.items():
         box = cell_box(row, column)
         if (row, column) in landmarks:
-            box = box.part(0.3, -0.02, 1.02, 0.7)
+            box = box.part(0.3, -0.02, 1.02, 0.7) if len(agents) == 1 else box.part(0.04, -0.04, 1.0, 0.92)
         per_side = math.ceil(math.sqrt(len(agents)))
         side = 0.72 if per_side == 1 else 0.96 / per_side
         start = 0.5 - side * per_side / 2
