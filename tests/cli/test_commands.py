@@ -1,8 +1,10 @@
 """The command line through its real entry point."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -93,20 +95,36 @@ def test_an_unknown_command_names_the_known_ones():
 
 @pytest.mark.skipif(os.name == "nt", reason="interrupts are sent otherwise there")
 def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
-    import signal
-    import time
-
     out = tmp_path / "old.gif"
     out.write_bytes(b"precious")
     command = Path(sys.executable).with_name("consmarl")
-    arguments = [command, "watch", "--env", "ft-20", "--episodes", "50", "--out", out]
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
-        time.sleep(0.1)  # until the temporary file is there, drawing has not begun
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    process = subprocess.Popen(
+        [command, "watch", "--env", "ft-20", "--episodes", "100", "--out", out],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listen_to_interrupts,
+    )
+    with process:
+        try:
+            wait_until(lambda: len(list(tmp_path.iterdir())) == 2)  # the temporary file is there
+            time.sleep(3)  # so that drawing has begun: compiled code may hold an interrupt back
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert out.read_bytes() == b"precious"
     assert [path.name for path in tmp_path.iterdir()] == ["old.gif"]
+
+
+def listen_to_interrupts():
+    """Undo what a shell does to its background jobs, of which the tests may be one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_until(has_happened, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not has_happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)

@@ -52,7 +52,7 @@ def watch(
         TextColumn("frames, to go"),
         TimeRemainingColumn(),
     )
-    with replacing(out) as temporary, Progress(*columns, console=console, transient=True) as progress:
+    with replacing(out) as temporary, Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task(f"drawing {env}", total=None)
 
         def drawn() -> Iterator[Image.Image]:
