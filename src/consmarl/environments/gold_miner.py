@@ -46,7 +46,7 @@ class GoldMinerState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState, tuple[()]]):
+class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
     """The PGM worlds; the defaults are PGM-6ag."""
 
     grid: tuple[int, int] = (12, 12)
@@ -99,10 +99,6 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState, tuple[()]]):
             stones_taken=jnp.zeros(piles, jnp.int32),
             num_steps=jnp.zeros((), jnp.int32),
         )
-
-    def draw(self, key: jax.Array) -> tuple[()]:  # noqa: ARG002
-        """Draw nothing: only the layout is random."""
-        return ()
 
     def advance(
         self,

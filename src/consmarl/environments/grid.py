@@ -123,11 +123,15 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
             self._settle(name, validation.finite_number(name, getattr(self, name)))
 
 
-class WalkerWorld(GridWorld[LayoutT, StateT, DrawsT]):
-    """A grid world whose agents see their place, the time, and three channels of the cells around them."""
+class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
+    """A grid world that draws only its layout, whose agents see their place, the time and three channels of cells."""
 
     channel_scales: ClassVar[tuple[float, float]]  # of the second and third channel
     channel_limits: ClassVar[tuple[int, int]]
+
+    def draw(self, key: jax.Array) -> tuple[()]:  # noqa: ARG002
+        """Draw nothing: only the layout is random."""
+        return ()
 
     @cached_property
     def observation_scale(self) -> NDArray[np.float32]:

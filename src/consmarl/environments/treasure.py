@@ -56,7 +56,7 @@ class TreasureState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindTreasure(WalkerWorld[TreasureLayout, TreasureState, tuple[()]]):
+class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
     """The FT worlds; the defaults are FT. Rewards and costs of boxes are the team's, split evenly."""
 
     grid: tuple[int, int] = (8, 8)
@@ -154,10 +154,6 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState, tuple[()]]):
             taken=jnp.zeros(len(boxes), bool),
             num_steps=jnp.zeros((), jnp.int32),
         )
-
-    def draw(self, key: jax.Array) -> tuple[()]:  # noqa: ARG002
-        """Draw nothing: only the layout is random."""
-        return ()
 
     def advance(
         self,
