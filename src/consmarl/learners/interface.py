@@ -1,0 +1,91 @@
+"""What the loop asks of a learner, whichever method it is.
+
+A learner is a frozen, hashable record of settings whose methods are pure. It acts for the whole team at once, so
+methods whose agents exchange messages fit as well as independent ones; its state is a pytree of its own making, so
+mixers, critics and further networks fit; it gets whole episodes of all agents, so learning from others' does too.
+Learners without replay say so by `is_on_policy`, and are given the episodes just played.
+
+Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning.
+"""
+
+import abc
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from consmarl.environments.interface import Environment
+
+ParametersT = TypeVar("ParametersT")
+StateT = TypeVar("StateT")
+MemoryT = TypeVar("MemoryT")
+
+Metrics = dict[str, jax.Array]
+
+
+@dataclass(frozen=True)
+class TeamSpec:
+    """What a learner has to know of a world."""
+
+    num_agents: int
+    num_actions: int
+    observation_scale: tuple[float, ...]
+
+    @classmethod
+    def of(cls, world: Environment[Any, Any, Any]) -> "TeamSpec":
+        """Read it off a world."""
+        return cls(world.num_agents, world.num_actions, tuple(world.observation_scale.tolist()))
+
+    @property
+    def observation_size(self) -> int:
+        """The length of one agent's observation."""
+        return len(self.observation_scale)
+
+    def observations(self, codes: jax.Array) -> jax.Array:
+        """Turn codes into observations."""
+        scale = np.array(self.observation_scale, np.float32)
+        return codes.astype(jnp.float32) * scale.reshape((1,) * (codes.ndim - 1) + (-1,))
+
+
+class EpisodeBatch(NamedTuple):
+    """Whole episodes of a team; rows from `num_steps` on are padding."""
+
+    codes: jax.Array  # unsigned [agent, episode, step + 1, code]
+    actions: jax.Array  # uint8 [agent, episode, step]
+    rewards: jax.Array  # float32 [agent, episode, step]
+    num_steps: jax.Array  # int32 [episode]
+    terminated: jax.Array  # bool [episode]: it ended because the task was over, not for want of time
+
+
+class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
+    """A method of learning."""
+
+    spec: TeamSpec
+    is_on_policy: bool = False
+
+    @abc.abstractmethod
+    def init(self, key: jax.Array) -> StateT:
+        """Return the first state: weights, targets, optimiser, counts."""
+
+    @abc.abstractmethod
+    def parameters(self, state: StateT) -> ParametersT:
+        """Return what acting needs, and what a policy file holds."""
+
+    @abc.abstractmethod
+    def begin(self, parameters: ParametersT, key: jax.Array, codes: jax.Array) -> MemoryT:
+        """Return the team's memory at the start of episodes whose first observations are `codes`."""
+
+    @abc.abstractmethod
+    def act(
+        self, parameters: ParametersT, memory: MemoryT, codes: jax.Array, last_actions: jax.Array, key: jax.Array
+    ) -> tuple[MemoryT, jax.Array]:
+        """Return the memory after this step and every action's score [agent, env, action], the largest being best."""
+
+    @abc.abstractmethod
+    def update(self, state: StateT, batch: EpisodeBatch, key: jax.Array) -> tuple[StateT, Metrics]:
+        """Learn from a batch once."""
+
+
+AnyLearner = Learner[Any, Any, Any]

@@ -1,0 +1,134 @@
+"""Independent Q-learning (IQL): every agent learns from its own episodes, with a recurrent Q-network."""
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from consmarl.learners import td
+from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
+from consmarl.learners.networks import TeamNetworks, Weights
+from consmarl.learners.optimiser import RMSprop
+from consmarl.networks.drqn import DRQNParameters
+
+
+class RewardOf(enum.Enum):
+    """Whose reward an agent learns from."""
+
+    INDIVIDUAL = "individual"
+    TEAM = "team"
+
+
+class TargetMemory(enum.Enum):
+    """From where on the target network remembers."""
+
+    NEXT_OBSERVATIONS = "next-observations"  # the authors' code: it never sees the first observation
+    WHOLE_EPISODE = "whole-episode"
+
+
+class IQLState(NamedTuple):
+    """What IQL learns and keeps."""
+
+    online: DRQNParameters  # [network, …]
+    target: DRQNParameters  # [network, …]
+    optimiser: Any  # [network, …]
+    num_updates: jax.Array  # int32
+
+
+@dataclass(frozen=True)
+class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
+    """Independent recurrent Q-learning; defaults are the paper's."""
+
+    spec: TeamSpec
+    weights: Weights = Weights.SEPARATE
+    reward_of: RewardOf = RewardOf.INDIVIDUAL
+    hidden_size: int = 64
+    discount: float = 0.99  # γ
+    target_every_updates: int = 200
+    optimiser: RMSprop = field(default_factory=RMSprop)
+    target_memory: TargetMemory = TargetMemory.NEXT_OBSERVATIONS
+    bootstrap_time_limit: bool = False
+
+    @property
+    def networks(self) -> TeamNetworks:
+        """The networks that act and learn."""
+        return TeamNetworks(self.spec, self.weights, self.hidden_size)
+
+    def init(self, key: jax.Array) -> IQLState:
+        """Draw weights; targets begin equal to them."""
+        online = self.networks.init(key)
+        optimiser = jax.vmap(self.optimiser.transformation().init)(online)
+        # a copy: the loop gives buffers away, and no two may be one
+        return IQLState(online, jax.tree.map(jnp.copy, online), optimiser, jnp.zeros((), jnp.int32))
+
+    def parameters(self, state: IQLState) -> DRQNParameters:
+        """Return the online networks."""
+        return state.online
+
+    def begin(self, parameters: DRQNParameters, key: jax.Array, codes: jax.Array) -> jax.Array:
+        """Return empty memories."""
+        del parameters, key
+        return self.networks.first_hidden(codes.shape[1])
+
+    def act(
+        self, parameters: DRQNParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return Q-values."""
+        del key
+        return self.networks.step(parameters, memory, codes, last_actions)
+
+    def update(self, state: IQLState, batch: EpisodeBatch, key: jax.Array) -> tuple[IQLState, Metrics]:
+        """Take one step down the loss, for every network on its own."""
+        del key
+        if self.reward_of is RewardOf.TEAM:
+            batch = batch._replace(rewards=jnp.broadcast_to(batch.rewards.sum(axis=0), batch.rewards.shape))
+        both = (state.online, state.target)
+        metrics, gradients = self.networks.gradients(self._agent_gradient, both, batch)
+        changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
+        online = optax.apply_updates(state.online, changes)
+        metrics["gradient_norm"] = jax.vmap(optax.global_norm)(gradients)
+        is_due = (state.num_updates > 0) & (state.num_updates % self.target_every_updates == 0)
+        target = jax.tree.map(lambda new, old: jnp.where(is_due, new, old), online, state.target)
+        return IQLState(online, target, optimiser, state.num_updates + 1), metrics
+
+    def _agent_gradient(
+        self,
+        agent: jax.Array,
+        parameters: tuple[DRQNParameters, DRQNParameters],
+        codes: jax.Array,
+        actions: jax.Array,
+        rewards: jax.Array,
+        batch: EpisodeBatch,
+    ) -> tuple[Metrics, DRQNParameters]:
+        """Return the loss's gradient by one agent's network, and what is worth reporting."""
+        online, target = parameters
+        limit = actions.shape[1]
+        inputs = self.networks.episode_inputs(agent, codes, actions)
+        mask = td.step_mask(batch.num_steps, limit)
+        goes_on = td.continues(
+            batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit
+        )
+        targets = td.q_targets(rewards.T, goes_on, self._target_values(target, inputs), self.discount)
+
+        def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:
+            _, values_tm1 = self.networks.unroll(online, inputs[:-1])
+            chosen = td.chosen_values(values_tm1, actions.T.astype(jnp.int32))
+            error = td.masked_squared_error(chosen, targets, mask)
+            played = mask.sum()
+            return error, {
+                "loss": error,
+                "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
+                "q_value": jnp.sum(mask * chosen) / played,
+            }
+
+        gradient, metrics = jax.grad(loss, has_aux=True)(online)
+        return metrics, gradient
+
+    def _target_values(self, target: DRQNParameters, inputs: jax.Array) -> jax.Array:
+        """Return the target network's values after every step: [step, episode, action]."""
+        if self.target_memory is TargetMemory.WHOLE_EPISODE:
+            return self.networks.unroll(target, inputs)[1][1:]
+        return self.networks.unroll(target, inputs[1:])[1]

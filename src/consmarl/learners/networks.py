@@ -1,0 +1,104 @@
+"""A team's recurrent Q-networks: one for each agent, or one for all that is told who is asking."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.learners.interface import EpisodeBatch, TeamSpec
+from consmarl.networks.drqn import DRQNParameters, init_drqn, one_hot_actions, step_drqn, unroll_drqn
+
+
+class Weights(enum.Enum):
+    """Whether agents have weights of their own."""
+
+    SEPARATE = "separate"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True)
+class TeamNetworks:
+    """The networks of a team; parameters have a first axis of networks, n or 1 long."""
+
+    spec: TeamSpec
+    weights: Weights = Weights.SEPARATE
+    hidden_size: int = 64
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether one network serves all agents."""
+        return self.weights is Weights.SHARED
+
+    @property
+    def num_networks(self) -> int:
+        """How many networks there are."""
+        return 1 if self.is_shared else self.spec.num_agents
+
+    @property
+    def input_size(self) -> int:
+        """Observation, last action, and who is asking where that matters."""
+        return self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
+
+    def init(self, key: jax.Array) -> DRQNParameters:
+        """Draw the weights of every network."""
+        keys = jax.random.split(key, self.num_networks)
+        return jax.vmap(lambda key: init_drqn(key, self.input_size, self.hidden_size, self.spec.num_actions))(keys)
+
+    def first_hidden(self, num_envs: int) -> jax.Array:
+        """Return the hidden states at the start of an episode: zeros [agent, env, hidden]."""
+        return jnp.zeros((self.spec.num_agents, num_envs, self.hidden_size))
+
+    def step(
+        self, parameters: DRQNParameters, hidden: jax.Array, codes: jax.Array, last_actions: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Advance all agents by one step: [agent, env, …] → (hidden, action values)."""
+        agents = jnp.arange(self.spec.num_agents)
+        inputs = jax.vmap(self._inputs)(agents, codes, last_actions)
+        if not self.is_shared:
+            return jax.vmap(step_drqn)(parameters, hidden, inputs)
+        single = jax.tree.map(lambda stacked: stacked[0], parameters)
+        num_envs = codes.shape[1]
+        flat_hidden, flat_values = step_drqn(single, _joined(hidden), _joined(inputs))
+        apart = (self.spec.num_agents, num_envs, -1)
+        return flat_hidden.reshape(apart), flat_values.reshape(apart)
+
+    def _inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
+        """One agent's inputs: codes [..., code], last actions [...]."""
+        parts = [self.spec.observations(codes), one_hot_actions(last_actions, self.spec.num_actions)]
+        if self.is_shared:
+            identity = jax.nn.one_hot(agent, self.spec.num_agents)
+            parts.append(jnp.broadcast_to(identity, (*last_actions.shape, self.spec.num_agents)))
+        return jnp.concatenate(parts, axis=-1)
+
+    def episode_inputs(self, agent: jax.Array, codes: jax.Array, actions: jax.Array) -> jax.Array:
+        """One agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
+        before_first = jnp.full((len(actions), 1), -1)
+        last_actions = jnp.concatenate([before_first, actions.astype(jnp.int32)], axis=1)
+        return self._inputs(agent, codes.swapaxes(0, 1), last_actions.T)
+
+    def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
+        return unroll_drqn(parameters, jnp.zeros((inputs.shape[1], self.hidden_size)), inputs)
+
+    def gradients(self, agent_gradient: "AgentGradient", parameters: Any, batch: EpisodeBatch) -> tuple[Any, Any]:
+        """Return (metrics, gradient) for each network, from a function of one agent's parameters and episodes.
+
+        Agents come one after the other: one agent's arrays fit into a core's cache, six agents' do not.
+        """
+        agents = jnp.arange(batch.codes.shape[0])
+        if not self.is_shared:
+            return jax.lax.map(lambda each: agent_gradient(*each, batch), (agents, parameters, *batch[:3]))
+        single = jax.tree.map(lambda stacked: stacked[0], parameters)
+        each = jax.lax.map(lambda each: agent_gradient(each[0], single, *each[1:], batch), (agents, *batch[:3]))
+        return jax.tree.map(lambda rows: rows.mean(axis=0, keepdims=True), each)
+
+
+# (agent, parameters, codes, actions, rewards, whole batch) → (metrics, gradient)
+AgentGradient = Callable[..., tuple[Any, Any]]
+
+
+def _joined(rows: jax.Array) -> jax.Array:
+    return rows.reshape(-1, rows.shape[-1])

@@ -1,0 +1,67 @@
+"""The deep recurrent Q-network: Linear → ReLU → GRU → Linear, for one agent.
+
+Its input is the observation, the last action as a one-hot vector (zeros at first), and, where agents share one
+network, the agent's number as a one-hot vector.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.networks.gru import GRUParameters, gru_gates, unroll_gru
+
+
+class DRQNParameters(NamedTuple):
+    """Weights of one network."""
+
+    encoder_weights: jax.Array  # [input, hidden]
+    encoder_bias: jax.Array  # [hidden]
+    gru: GRUParameters
+    head_weights: jax.Array  # [hidden, action]
+    head_bias: jax.Array  # [action]
+
+
+def init_drqn(key: jax.Array, input_size: int, hidden_size: int, num_actions: int) -> DRQNParameters:
+    """Draw weights as PyTorch does by default: uniform within ±1/√(inputs), of the GRU within ±1/√(hidden)."""
+    keys = iter(jax.random.split(key, 8))
+
+    def uniform(fan_in: int, *shape: int) -> jax.Array:
+        bound = 1 / math.sqrt(fan_in)
+        return jax.random.uniform(next(keys), shape, minval=-bound, maxval=bound)
+
+    return DRQNParameters(
+        encoder_weights=uniform(input_size, input_size, hidden_size),
+        encoder_bias=uniform(input_size, hidden_size),
+        gru=GRUParameters(
+            input_weights=uniform(hidden_size, hidden_size, 3 * hidden_size),
+            input_bias=uniform(hidden_size, 3 * hidden_size),
+            hidden_weights=uniform(hidden_size, hidden_size, 3 * hidden_size),
+            hidden_bias=uniform(hidden_size, 3 * hidden_size),
+        ),
+        head_weights=uniform(hidden_size, hidden_size, num_actions),
+        head_bias=uniform(hidden_size, num_actions),
+    )
+
+
+def step_drqn(parameters: DRQNParameters, hidden: jax.Array, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Advance by one step: hidden [batch, hidden], inputs [batch, input] → (hidden, action values)."""
+    encoded = jax.nn.relu(inputs @ parameters.encoder_weights + parameters.encoder_bias[None, :])
+    hidden = gru_gates(parameters.gru, hidden, encoded).hidden
+    return hidden, hidden @ parameters.head_weights + parameters.head_bias[None, :]
+
+
+def unroll_drqn(parameters: DRQNParameters, hidden: jax.Array, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Advance over a sequence: inputs [step, batch, input] → (hidden states, action values) after every step."""
+    num_steps, batch, _ = inputs.shape
+    flat = inputs.reshape(num_steps * batch, -1)
+    encoded = jax.nn.relu(flat @ parameters.encoder_weights + parameters.encoder_bias[None, :])
+    hiddens = unroll_gru(parameters.gru, encoded.reshape(num_steps, batch, -1), hidden)
+    values = hiddens.reshape(num_steps * batch, -1) @ parameters.head_weights + parameters.head_bias[None, :]
+    return hiddens, values.reshape(num_steps, batch, -1)
+
+
+def one_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:
+    """Return actions as one-hot vectors; −1, there being no last action yet, gives zeros."""
+    return jax.nn.one_hot(actions, num_actions, dtype=jnp.float32)

@@ -1,0 +1,1 @@
+"""The loop: act → step → count → store → update."""

@@ -1,0 +1,129 @@
+"""How agents try what does not look best: a part of its own, independent of learner and sharing.
+
+An exploration is a frozen record of pure functions; its state is fresh at the start of every episode.
+Axes: `[agent, env]`.
+"""
+
+import abc
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class LinearSchedule:
+    """ε by environment steps: from `start` down to `end` in equal parts."""
+
+    start: float = 1.0
+    end: float = 0.05
+    anneal_steps: int = 50_000
+
+    def __call__(self, num_env_steps: jax.Array) -> jax.Array:
+        """Return the value after so many environment steps."""
+        per_step = (self.start - self.end) / max(self.anneal_steps, 1)
+        return jnp.maximum(self.start - per_step * num_env_steps, self.end)
+
+
+class Choice(NamedTuple):
+    """What the agents do."""
+
+    actions: jax.Array  # int32 [agent, env]
+    is_exploring: jax.Array  # bool [agent, env]
+    state: Any
+
+
+class Exploration(abc.ABC):
+    """A way to explore."""
+
+    @abc.abstractmethod
+    def begin(self, num_agents: int, num_envs: int) -> Any:
+        """Return the state at the start of an episode."""
+
+    @abc.abstractmethod
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
+        """Choose actions by their scores [agent, env, action], the largest being best."""
+
+
+def _merged(is_exploring: jax.Array, proposals: jax.Array, scores: jax.Array, state: Any) -> Choice:
+    best = jnp.argmax(scores, axis=-1)
+    return Choice(jnp.where(is_exploring, proposals, best).astype(jnp.int32), is_exploring, state)
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(Exploration):
+    """With probability ε a uniform action, else the best one (the paper)."""
+
+    def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
+        """Nothing is remembered."""
+        del num_agents, num_envs
+        return ()
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
+        """Explore with probability ε."""
+        key_whether, key_what = jax.random.split(key)
+        is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
+        proposals = jax.random.randint(key_what, scores.shape[:-1], 0, scores.shape[-1])
+        return _merged(is_exploring, proposals, scores, state)
+
+
+@dataclass(frozen=True)
+class EpsilonSquared(EpsilonGreedy):
+    """With probability ε² a uniform action: what the authors' CONS and AdHocTD do while nobody advises.
+
+    IQL with it is the control without which a gain over plain IQL cannot be put down to sharing.
+    """
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
+        """Explore with probability ε²."""
+        return super().choose(key, scores, epsilon**2, state)
+
+
+class Run(NamedTuple):
+    """An action that is being repeated."""
+
+    action: jax.Array  # int32 [agent, env]
+    num_left: jax.Array  # int32 [agent, env], repetitions to come
+
+
+@dataclass(frozen=True)
+class EpsilonZGreedy(Exploration):
+    """Temporally extended ε-greedy: an exploring agent repeats its random action for a random number of steps.
+
+    P(duration ≥ k) = 1/k, so long runs are rare but do happen: that is how a miner stays long enough to see gold.
+    """
+
+    def begin(self, num_agents: int, num_envs: int) -> Run:
+        """Nobody is in the middle of a run."""
+        nothing = jnp.zeros((num_agents, num_envs), jnp.int32)
+        return Run(nothing, nothing)
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run) -> Choice:
+        """Go on with a run, or begin one with probability ε."""
+        key_whether, key_what, key_length = jax.random.split(key, 3)
+        shape = scores.shape[:-1]
+        goes_on = state.num_left > 0
+        begins = ~goes_on & (jax.random.uniform(key_whether, shape) < epsilon)
+        drawn = jax.random.randint(key_what, shape, 0, scores.shape[-1])
+        chance = jax.random.uniform(key_length, shape, minval=1e-6)
+        length = jnp.floor(1 / chance).astype(jnp.int32)
+        action = jnp.where(begins, drawn, state.action)
+        num_left = jnp.where(begins, length - 1, jnp.maximum(state.num_left - 1, 0))
+        return _merged(goes_on | begins, action, scores, Run(action, num_left))
+
+
+@dataclass(frozen=True)
+class Greedy(Exploration):
+    """Always the best action: evaluation."""
+
+    def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
+        """Nothing is remembered."""
+        del num_agents, num_envs
+        return ()
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
+        """Never explore."""
+        del key, epsilon
+        nowhere = jnp.zeros(scores.shape[:-1], bool)
+        return _merged(nowhere, nowhere.astype(jnp.int32), scores, state)

@@ -1,0 +1,65 @@
+"""Replay of whole episodes, as integer codes.
+
+A ring of `capacity` episodes. Agents come first, so that each agent's episodes lie together and can live on a device
+of their own. The newest episodes take the place of the oldest.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from consmarl.learners.interface import EpisodeBatch
+
+
+class ReplayState(NamedTuple):
+    """The ring."""
+
+    episodes: EpisodeBatch  # [agent, slot, …] and [slot]
+    num_added: jax.Array  # int32, episodes ever added
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Sizes of the ring; `capacity` is a multiple of the number of episodes that are added at once."""
+
+    num_agents: int
+    episode_limit: int
+    observation_size: int
+    code_dtype: np.dtype[Any]
+    capacity: int = 10_000
+
+    def init(self) -> ReplayState:
+        """Return an empty ring."""
+        agents, slots, steps = self.num_agents, self.capacity, self.episode_limit
+        return ReplayState(
+            EpisodeBatch(
+                codes=jnp.zeros((agents, slots, steps + 1, self.observation_size), self.code_dtype),
+                actions=jnp.zeros((agents, slots, steps), jnp.uint8),
+                rewards=jnp.zeros((agents, slots, steps), jnp.float32),
+                num_steps=jnp.zeros(slots, jnp.int32),
+                terminated=jnp.zeros(slots, bool),
+            ),
+            num_added=jnp.zeros((), jnp.int32),
+        )
+
+    def add(self, state: ReplayState, episodes: EpisodeBatch) -> ReplayState:
+        """Add episodes, over the oldest ones once the ring is full."""
+        slot = state.num_added % self.capacity
+
+        def put(ring: jax.Array, new: jax.Array) -> jax.Array:
+            axis = ring.ndim > 1  # slots are the second axis but where there is no axis of agents
+            return jax.lax.dynamic_update_slice_in_dim(ring, new.astype(ring.dtype), slot, axis=int(axis))
+
+        return ReplayState(jax.tree.map(put, state.episodes, episodes), state.num_added + len(episodes.num_steps))
+
+    def num_stored(self, state: ReplayState) -> jax.Array:
+        """How many episodes can be drawn."""
+        return jnp.minimum(state.num_added, self.capacity)
+
+    def sample(self, state: ReplayState, key: jax.Array, num_episodes: int, num_stored: jax.Array) -> EpisodeBatch:
+        """Draw episodes uniformly, with replacement, from the first `num_stored` slots."""
+        slots = jax.random.randint(key, (num_episodes,), 0, num_stored)
+        return jax.tree.map(lambda ring: jnp.take(ring, slots, axis=int(ring.ndim > 1)), state.episodes)
