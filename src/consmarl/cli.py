@@ -1,10 +1,9 @@
 """The command line: parse, call one function."""
 
-import ast
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
@@ -32,6 +31,7 @@ class Watch:
 
     def run(self) -> None:
         """Write the GIF and say where it is."""
+        from consmarl.experiments.settings import settings_from
         from consmarl.experiments.watch import watch
 
         written = watch(
@@ -65,29 +65,81 @@ class List:
             print_parameters(self.env)
 
 
-def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Read NAME=VALUE pairs; a value is a Python literal, or else a word."""
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"a setting is written NAME=VALUE, such as num_agents=8, not {pair!r}.")
-        try:
-            settings[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            settings[name] = value
-    return settings
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was interrupted."""
+
+    run_directory: Annotated[Path, tyro.conf.Positional]
+    """Directory of the run."""
+
+    def run(self) -> None:
+        """Train to the end."""
+        from consmarl.experiments.train import resume
+
+        print(f"finished {resume(self.run_directory)}")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Play a learned policy greedily and print what it reaches."""
+
+    policy: Annotated[Path, tyro.conf.Positional]
+    """A policy.safetensors, or the directory of a finished run."""
+    episodes: int = 400
+    """How many episodes to play."""
+    seed: int = 0
+    """Same seed, same episodes."""
+
+    def run(self) -> None:
+        """Print mean, standard error and counters."""
+        from consmarl.experiments.evaluate import print_evaluation
+
+        print_evaluation(self.policy, self.episodes, self.seed)
+
+
+def train_command() -> type:
+    """Return the command `train`: its options are those of `TrainConfig`, which takes a moment to load."""
+    from consmarl.experiments.config import TrainConfig
+
+    @dataclass(frozen=True)
+    class Train:
+        """Train a team; the run is a directory that `resume` goes on with."""
+
+        config: Annotated[TrainConfig, tyro.conf.arg(name="")]
+        out: Path | None = None
+        """Directory of the run; by default runs/WORLD-EXPLORATION-SEED."""
+
+        def run(self) -> None:
+            """Train to the end and say where the run is."""
+            from consmarl.experiments.train import train
+
+            config = self.config
+            default = Path("runs") / f"{config.env}-iql-{config.exploration.value}-{config.seed}"
+            print(f"finished {train(config, self.out or default)}")
+
+    return Train
+
+
+class _TrainLoadsLater:
+    """Train a team; the run is a directory that `resume` goes on with."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    command = tyro.extras.subcommand_cli_from_dict(
-        {"list": List, "watch": Watch},
-        prog="consmarl",
-        description="Reinforcement-learning agents that learn together and teach each other.",
-        args=arguments,
-    )
+    arguments = sys.argv[1:] if arguments is None else arguments
+    commands: dict[str, type] = {"evaluate": Evaluate, "list": List, "resume": Resume, "watch": Watch}
+    if arguments[:1] == ["train"]:
+        commands["train"] = train_command()
+    else:
+        commands["train"] = _TrainLoadsLater
     try:
+        command = tyro.extras.subcommand_cli_from_dict(
+            dict(sorted(commands.items())),
+            prog="consmarl",
+            description="Reinforcement-learning agents that learn together and teach each other.",
+            args=arguments,
+            config=(tyro.conf.EnumChoicesFromValues,),
+        )
         command.run()
     except UsageError as error:
         print(f"consmarl: {error}", file=sys.stderr)

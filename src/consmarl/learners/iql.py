@@ -108,9 +108,7 @@ class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
         limit = actions.shape[1]
         inputs = self.networks.episode_inputs(agent, codes, actions)
         mask = td.step_mask(batch.num_steps, limit)
-        goes_on = td.continues(
-            batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit
-        )
+        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
         targets = td.q_targets(rewards.T, goes_on, self._target_values(target, inputs), self.discount)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:

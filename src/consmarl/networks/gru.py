@@ -87,9 +87,7 @@ def _backward(residuals: _Residuals, hidden_gradients: jax.Array) -> tuple[GRUPa
     by_hidden_side = jnp.concatenate([by_reset, by_update, by_new * gates.reset], axis=-1)
     weights_back = parameters.hidden_weights.T
 
-    def step(
-        gradient_t: jax.Array, row: tuple[jax.Array, jax.Array, jax.Array]
-    ) -> tuple[jax.Array, jax.Array]:
+    def step(gradient_t: jax.Array, row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         from_output, factors, update = row
         gradient_t = gradient_t + from_output
         by_gate = jnp.concatenate([gradient_t] * 3, axis=-1) * factors

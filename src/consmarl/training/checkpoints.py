@@ -122,7 +122,7 @@ def _named_leaves(tree: Any) -> dict[str, Any]:
 
 def _described(name: str, leaf: Any) -> dict[str, Any]:
     if not hasattr(leaf, "dtype"):
-        raise UsageError(f"leaf {name} is a {type(leaf).__name__}: a training state is made of arrays.")
+        raise UsageError(f"leaf {name} is of type {type(leaf).__name__}: a training state is made of arrays.")
     described = {"name": name, "dtype": leaf.dtype.name, "shape": list(leaf.shape)}
     if _is_key(leaf):
         return described | ({"key_impl": jax.random.key_impl(leaf)} if isinstance(leaf, jax.Array) else {})

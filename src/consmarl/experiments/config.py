@@ -1,0 +1,180 @@
+"""A run's configuration: typed, checked, and written to the run's directory as JSON.
+
+Each setting says where its default comes from: [P] the paper's table, [C] the authors' code, [ours].
+"""
+
+import dataclasses
+import enum
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from consmarl.environments import validation
+from consmarl.environments.registry import make
+from consmarl.environments.treasure import FindTreasure
+from consmarl.errors import UsageError, nearest
+from consmarl.experiments.settings import settings_from
+from consmarl.learners.interface import TeamSpec
+from consmarl.learners.iql import IQL, RewardOf
+from consmarl.learners.networks import Weights
+from consmarl.learners.optimiser import RMSprop
+from consmarl.training.exploration import (
+    EpsilonGreedy,
+    EpsilonSquared,
+    EpsilonZGreedy,
+    Exploration,
+    LinearSchedule,
+)
+from consmarl.training.loop import Trainer
+
+
+class ExplorationKind(enum.Enum):
+    """Ways to explore."""
+
+    EPSILON_GREEDY = "epsilon-greedy"
+    EPSILON_SQUARED = "epsilon-squared"
+    EPSILON_Z_GREEDY = "epsilon-z-greedy"
+
+
+EXPLORATIONS: dict[ExplorationKind, Exploration] = {
+    ExplorationKind.EPSILON_GREEDY: EpsilonGreedy(),
+    ExplorationKind.EPSILON_SQUARED: EpsilonSquared(),
+    ExplorationKind.EPSILON_Z_GREEDY: EpsilonZGreedy(),
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that decides what a run does."""
+
+    env: str = "pgm-3ag"
+    """World to learn in; `consmarl list` shows them."""
+    set: tuple[str, ...] = ()
+    """Parameters of the world, such as num_agents=4 grid=9,9."""
+    episodes: int = 40_000
+    """Episodes to play [C: 50,000 to 100,000 by world]."""
+    seed: int = 0
+    """Same seed, same bits."""
+    exploration: ExplorationKind = ExplorationKind.EPSILON_GREEDY
+    """How to try what does not look best [P: epsilon-greedy]."""
+    epsilon_start: float = 1.0
+    """Probability of exploring at first [P]."""
+    epsilon_end: float = 0.05
+    """Probability of exploring in the end [P]."""
+    epsilon_anneal_steps: int = 50_000
+    """Environment steps from the one to the other [P]."""
+    weights: Weights | None = None
+    """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere]."""
+    reward_of: RewardOf | None = None
+    """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere]."""
+    hidden_size: int = 64
+    """Width of the networks [P]."""
+    learning_rate: float = 5e-4
+    """Of RMSprop [P]."""
+    discount: float = 0.99
+    """Gamma [P]."""
+    target_every_updates: int = 200
+    """Updates between copies to the target network [P]."""
+    batch_episodes: int = 32
+    """Episodes in an update [P]."""
+    replay_episodes: int = 10_000
+    """Episodes that replay holds [P]."""
+    warmup_steps: int = 5_000
+    """Environment steps stored before learning begins [C]."""
+    bootstrap_time_limit: bool = False
+    """Whether value follows an episode that only ran out of time [P: no]."""
+    num_envs: int = 4
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours]."""
+    report_every: int = 200
+    """Episodes between rows of metrics; the other periods are multiples of it [ours]."""
+    evaluate_every: int = 1_000
+    """Episodes between evaluations [C: 100; P: 10,000]."""
+    evaluation_episodes: int = 100
+    """Greedy episodes in an evaluation [P, C: 10]."""
+    checkpoint_every: int = 5_000
+    """Episodes between checkpoints [ours]."""
+    keep_checkpoints: int = 2
+    """How many checkpoints to keep [ours]."""
+    devices: int = 1
+    """Devices that share the agents of this run [ours]."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without building anything."""
+        for name, least in _WHOLE_NUMBERS.items():
+            validation.whole_number(name, getattr(self, name), least=least)
+        for name in ("epsilon_start", "epsilon_end", "discount"):
+            validation.probability(name, getattr(self, name))
+        if validation.finite_number("learning_rate", self.learning_rate) <= 0:
+            raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
+        if self.report_every % self.num_envs:
+            raise UsageError(f"report_every must be a multiple of num_envs ({self.num_envs}), not {self.report_every}.")
+        for name in ("episodes", "evaluate_every", "checkpoint_every"):
+            if getattr(self, name) % self.report_every:
+                raise UsageError(
+                    f"{name} must be a multiple of report_every ({self.report_every}), not {getattr(self, name)}."
+                )
+
+    def trainer(self) -> Trainer:
+        """Build the run's parts."""
+        world = make(self.env, **settings_from(self.set))
+        is_treasure = isinstance(world, FindTreasure)
+        learner = IQL(
+            TeamSpec.of(world),
+            weights=self.weights or (Weights.SHARED if is_treasure else Weights.SEPARATE),
+            reward_of=self.reward_of or (RewardOf.TEAM if is_treasure else RewardOf.INDIVIDUAL),
+            hidden_size=self.hidden_size,
+            discount=self.discount,
+            target_every_updates=self.target_every_updates,
+            optimiser=RMSprop(learning_rate=self.learning_rate),
+            bootstrap_time_limit=self.bootstrap_time_limit,
+        )
+        return Trainer(
+            world,
+            learner,
+            exploration=EXPLORATIONS[self.exploration],
+            epsilon=LinearSchedule(self.epsilon_start, self.epsilon_end, self.epsilon_anneal_steps),
+            num_envs=self.num_envs,
+            batch_episodes=self.batch_episodes,
+            replay_episodes=self.replay_episodes,
+            warmup_steps=self.warmup_steps,
+        )
+
+    def to_json(self) -> str:
+        """Write it down."""
+        plain = {name: getattr(value, "value", value) for name, value in dataclasses.asdict(self).items()}
+        return json.dumps(plain, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainConfig":
+        """Read what `to_json` wrote, or what somebody wrote by hand."""
+        try:
+            plain: Any = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"the configuration is not JSON: {error}.") from error
+        if not isinstance(plain, dict):
+            raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
+        names = [each.name for each in dataclasses.fields(cls)]
+        for name in plain:
+            if name not in names:
+                raise UsageError(f"the configuration has no setting {name!r}: {nearest(name, names)}")
+        for name, kind in _ENUMS.items():
+            if plain.get(name) is not None:
+                plain[name] = _enum_value(name, kind, plain[name])
+        if "set" in plain:
+            plain["set"] = tuple(plain["set"])
+        return cls(**plain)
+
+
+_WHOLE_NUMBERS = {
+    "episodes": 1, "seed": 0, "epsilon_anneal_steps": 1, "hidden_size": 1, "target_every_updates": 1,
+    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "num_envs": 1, "report_every": 1,
+    "evaluate_every": 1, "evaluation_episodes": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "devices": 1,
+}  # fmt: skip
+_ENUMS: dict[str, type[enum.Enum]] = {"exploration": ExplorationKind, "weights": Weights, "reward_of": RewardOf}
+
+
+def _enum_value(name: str, kind: type[enum.Enum], value: object) -> enum.Enum:
+    values = [each.value for each in kind]
+    if value not in values:
+        raise UsageError(f"{name} has no value {value!r}: {nearest(str(value), values)}")
+    return kind(value)

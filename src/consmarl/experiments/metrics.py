@@ -1,0 +1,74 @@
+"""Metrics of a run as rows of JSON, one a line, only ever appended to."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from consmarl.experiments.files import replacing
+from consmarl.training.loop import RoundReport
+
+
+def row_of(report: RoundReport) -> dict[str, Any]:
+    """Sum up the rounds of a chunk: means over its episodes and updates."""
+    report = jax.device_get(report)
+    returns = report.returns  # [round, env, agent]
+    row: dict[str, Any] = {
+        "return": _number(returns.sum(axis=-1).mean()),
+        "agent_returns": [_number(value) for value in returns.mean(axis=(0, 1))],
+        "episode_steps": _number(report.num_steps.mean()),
+        "epsilon": _number(report.epsilon[-1]),
+    }
+    row |= counter_means(report.counters, num_leading_axes=2)
+    if report.has_learned.any():
+        row |= {name: _number(values[report.has_learned].mean()) for name, values in report.learning.items()}
+    return row
+
+
+def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
+    """Return each counter's sum over agents and things, averaged over episodes."""
+    means = {}
+    for name, values in {**counters.per_agent, **counters.team}.items():
+        in_episode = np.asarray(values).sum(axis=tuple(range(num_leading_axes, values.ndim)))
+        means[name] = _number(in_episode.mean())
+    return means
+
+
+def _number(value: Any) -> float:
+    return round(float(value), 6)
+
+
+class MetricsFile:
+    """The rows of one run."""
+
+    def __init__(self, path: Path) -> None:
+        """Name the file; it need not be there yet."""
+        self.path = path
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Add a row."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Read the rows; a last line that a killed writer left half written is passed over."""
+        if not self.path.exists():
+            return []
+        rows = []
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return rows
+
+    def keep_until(self, episode: int) -> None:
+        """Drop rows after an episode: what a resumed run plays again, it also reports again."""
+        kept = [row for row in self.rows() if row["episode"] <= episode]
+        with replacing(self.path) as temporary:
+            temporary.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
