@@ -41,6 +41,7 @@ NUM_EPISODES = 400
 def read_policy(path):
     """Turn PyTorch's arrays, stacked over networks, into ours."""
     with np.load(path) as file:
+
         def turned(name):
             return jnp.asarray(np.swapaxes(file[name], -1, -2))
 

@@ -81,7 +81,7 @@ def evaluation_summary(trainer: Trainer, parameters: Any, key: jax.Array, num_ep
     """Play greedily and sum up: mean team return, its standard error, and the counters."""
     episodes = trainer.evaluate(parameters, key, num_episodes)
     returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)), np.float64)
-    counters = jax.device_get(jax.vmap(trainer.world.counters)(episodes.final_states))
+    counters = jax.device_get(episodes.counters)
     error = returns.std() / np.sqrt(num_episodes)
     return {
         "return": round(float(returns.mean()), 6),

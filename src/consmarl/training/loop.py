@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from consmarl.environments.interface import Environment
 from consmarl.learners.interface import AnyLearner
 from consmarl.training.exploration import EpsilonGreedy, Exploration, Greedy, LinearSchedule
+from consmarl.training.learning import LearningPhase
 from consmarl.training.replay import Replay, ReplayState
 from consmarl.training.rollout import Episodes, play_episodes
 
@@ -68,6 +69,11 @@ class Trainer:
             capacity=capacity,
         )
 
+    @property
+    def learning(self) -> LearningPhase:
+        """What follows the playing of episodes."""
+        return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps)
+
     def init(self, seed: int) -> TrainState:
         """Return the state before the first episode."""
         key_weights, key_run = jax.random.split(jax.random.key(seed))
@@ -91,47 +97,17 @@ class Trainer:
         episodes = play_episodes(
             self.world, self.learner, self.exploration, parameters, epsilons, key_play, self.num_envs
         )
-        num_before = state.replay.num_added
-        replay = self.replay.add(state.replay, episodes.batch)
-        learner, learning, has_learned = self._learn(state.learner, replay, num_before, key_learn)
+        replay, learned = self.learning.store_and_learn(state.learner, state.replay, episodes.batch, key_learn)
         report = RoundReport(
             returns=episodes.batch.rewards.sum(axis=2).T,
             num_steps=episodes.batch.num_steps,
-            counters=jax.vmap(self.world.counters)(episodes.final_states),
+            counters=episodes.counters,
             epsilon=epsilons[0],
-            learning=learning,
-            has_learned=has_learned,
+            learning=learned.metrics,
+            has_learned=learned.has_learned,
         )
         num_env_steps = state.num_env_steps + episodes.batch.num_steps.sum()
-        return TrainState(learner, replay, state.key, state.num_rounds + 1, num_env_steps), report
-
-    def _learn(
-        self, learner_state: Any, replay: ReplayState, num_before: jax.Array, key: jax.Array
-    ) -> tuple[Any, dict[str, jax.Array], jax.Array]:
-        """Learn once for each episode just played, once there is enough to learn from."""
-        if self.learner.is_on_policy:
-            learner_state, metrics = self.learner.update(learner_state, replay.episodes, key)
-            return learner_state, jax.tree.map(lambda value: value[None], metrics), jnp.ones(1, bool)
-
-        def once(learner_state: Any, turn: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
-            number, key_update = turn
-            num_stored = jnp.minimum(num_before + number + 1, self.replay.capacity)
-            can_learn = num_stored * self.world.episode_limit > self.warmup_steps
-            learner_state, metrics = jax.lax.cond(can_learn, learn, rest, learner_state, key_update, num_stored)
-            return learner_state, (metrics, can_learn)
-
-        def learn(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Any]:
-            key_sample, key_update = jax.random.split(key)
-            batch = self.replay.sample(replay, key_sample, self.batch_episodes, num_stored)
-            return self.learner.update(learner_state, batch, key_update)
-
-        def rest(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Any]:
-            _, metrics = jax.eval_shape(learn, learner_state, key, num_stored)
-            return learner_state, jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), metrics)
-
-        turns = (jnp.arange(self.num_envs), jax.random.split(key, self.num_envs))
-        learner_state, (metrics, has_learned) = jax.lax.scan(once, learner_state, turns)
-        return learner_state, metrics, has_learned
+        return TrainState(learned.learner, replay, state.key, state.num_rounds + 1, num_env_steps), report
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)

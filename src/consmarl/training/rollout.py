@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from consmarl.environments.interface import Environment
+from consmarl.environments.interface import Counters, Environment
 from consmarl.learners.interface import AnyLearner, EpisodeBatch
 from consmarl.training.exploration import Choice, Exploration
 
@@ -29,7 +29,7 @@ class Episodes(NamedTuple):
     """Episodes played, and what was achieved in them."""
 
     batch: EpisodeBatch
-    final_states: Any  # [env, …]
+    counters: Counters  # [env, …]
 
 
 def act(
@@ -92,7 +92,7 @@ def play_episodes(
         num_steps=is_live.sum(axis=0),
         terminated=ends_by_task.any(axis=0),
     )
-    return Episodes(batch, last.states)
+    return Episodes(batch, jax.vmap(world.counters)(last.states))
 
 
 def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:

@@ -1,0 +1,59 @@
+"""The learning half of a round: once for each episode just played, as soon as there is enough to learn from."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.learners.interface import AnyLearner, EpisodeBatch, Metrics
+from consmarl.training.replay import Replay, ReplayState
+
+
+class Learned(NamedTuple):
+    """What came of it."""
+
+    learner: Any
+    metrics: Metrics  # [update, …]
+    has_learned: jax.Array  # bool [update]
+
+
+@dataclass(frozen=True)
+class LearningPhase:
+    """Store episodes and learn."""
+
+    learner: AnyLearner
+    replay: Replay
+    batch_episodes: int
+    warmup_steps: int
+
+    def store_and_learn(
+        self, learner_state: Any, replay: ReplayState, episodes: EpisodeBatch, key: jax.Array
+    ) -> tuple[ReplayState, Learned]:
+        """Add episodes to the ring, then learn as many times as there were."""
+        num_before, num_new = replay.num_added, len(episodes.num_steps)
+        replay = self.replay.add(replay, episodes)
+        if self.learner.is_on_policy:
+            learner_state, metrics = self.learner.update(learner_state, episodes, key)
+            once = jax.tree.map(lambda value: value[None], metrics)
+            return replay, Learned(learner_state, once, jnp.ones(1, bool))
+
+        def turn(learner_state: Any, now: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
+            number, key_update = now
+            num_stored = jnp.minimum(num_before + number + 1, self.replay.capacity)
+            can_learn = num_stored * self.replay.episode_limit > self.warmup_steps
+            learner_state, metrics = jax.lax.cond(can_learn, learn, rest, learner_state, key_update, num_stored)
+            return learner_state, (metrics, can_learn)
+
+        def learn(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
+            key_sample, key_update = jax.random.split(key)
+            batch = self.replay.sample(replay, key_sample, self.batch_episodes, num_stored)
+            return self.learner.update(learner_state, batch, key_update)
+
+        def rest(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
+            _, metrics = jax.eval_shape(learn, learner_state, key, num_stored)
+            return learner_state, jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), metrics)
+
+        now = (jnp.arange(num_new), jax.random.split(key, num_new))
+        learner_state, (metrics, has_learned) = jax.lax.scan(turn, learner_state, now)
+        return replay, Learned(learner_state, metrics, has_learned)
