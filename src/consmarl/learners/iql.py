@@ -89,7 +89,7 @@ class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
         metrics, gradients = self.networks.gradients(self._agent_gradient, both, batch)
         changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
         online = optax.apply_updates(state.online, changes)
-        metrics["gradient_norm"] = jax.vmap(optax.global_norm)(gradients)
+        metrics["gradient_norm"] = jax.vmap(optax.tree.norm)(gradients)
         is_due = (state.num_updates > 0) & (state.num_updates % self.target_every_updates == 0)
         target = jax.tree.map(lambda new, old: jnp.where(is_due, new, old), online, state.target)
         return IQLState(online, target, optimiser, state.num_updates + 1), metrics

@@ -1,0 +1,188 @@
+"""IQL's update against the same thing written down slowly, step by step."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from consmarl.learners import td
+from consmarl.learners.interface import EpisodeBatch, TeamSpec
+from consmarl.learners.iql import IQL, RewardOf, TargetMemory
+from consmarl.learners.networks import Weights
+from consmarl.learners.optimiser import RMSprop
+
+AGENTS, EPISODES, STEPS, CODES, ACTIONS = 3, 4, 5, 6, 3
+SPEC = TeamSpec(AGENTS, ACTIONS, tuple(np.linspace(0.1, 1.0, CODES).tolist()))
+
+
+def hand_made_batch(seed=0, agents=AGENTS):
+    """Episodes of all lengths: one of one step, one that fills its time, early ends by task and by time."""
+    rng = np.random.default_rng(seed)
+    return EpisodeBatch(
+        codes=jnp.asarray(rng.integers(0, 9, (agents, EPISODES, STEPS + 1, CODES)), jnp.uint8),
+        actions=jnp.asarray(rng.integers(0, ACTIONS, (agents, EPISODES, STEPS)), jnp.uint8),
+        rewards=jnp.asarray(rng.normal(size=(agents, EPISODES, STEPS)), jnp.float32),
+        num_steps=jnp.array([1, 5, 3, 5]),
+        terminated=jnp.array([True, False, True, False]),
+    )
+
+
+def network_slowly(weights, hidden, inputs):
+    """One step of one network in float64."""
+    encoded = np.maximum(inputs @ weights.encoder_weights + weights.encoder_bias, 0)
+    from_input = encoded @ weights.gru.input_weights + weights.gru.input_bias
+    from_hidden = hidden @ weights.gru.hidden_weights + weights.gru.hidden_bias
+    size = len(hidden)
+    reset, update = (1 / (1 + np.exp(-(from_input + from_hidden)[part * size : (part + 1) * size])) for part in (0, 1))
+    new = np.tanh(from_input[2 * size :] + reset * from_hidden[2 * size :])
+    hidden = (1 - update) * new + update * hidden
+    return hidden, hidden @ weights.head_weights + weights.head_bias
+
+
+def loss_slowly(learner, online, target, batch, agent):
+    """Eq. 3 for one agent, one episode and one step at a time."""
+    spec, hidden_size = learner.spec, learner.hidden_size
+    rewards = batch.rewards.sum(axis=0) if learner.reward_of is RewardOf.TEAM else batch.rewards[agent]
+    errors = []
+    for episode, length in enumerate(batch.num_steps.tolist()):
+        inputs = []
+        for step in range(length + 1):
+            last = np.zeros(spec.num_actions)
+            if step:
+                last[int(batch.actions[agent, episode, step - 1])] = 1
+            parts = [np.asarray(batch.codes[agent, episode, step]) * np.array(spec.observation_scale), last]
+            if learner.weights is Weights.SHARED:
+                parts.append(np.eye(spec.num_agents)[agent])
+            inputs.append(np.concatenate(parts))
+        hidden, target_hidden = np.zeros(hidden_size), np.zeros(hidden_size)
+        if learner.target_memory is TargetMemory.WHOLE_EPISODE:
+            target_hidden, _ = network_slowly(target, target_hidden, inputs[0])
+        for step in range(length):
+            hidden, values = network_slowly(online, hidden, inputs[step])
+            target_hidden, next_values = network_slowly(target, target_hidden, inputs[step + 1])
+            is_last = step == length - 1
+            ends = is_last and (bool(batch.terminated[episode]) or not learner.bootstrap_time_limit)
+            follows = 0 if ends else learner.discount * next_values.max()
+            goal = float(rewards[episode, step]) + follows
+            errors.append((goal - values[int(batch.actions[agent, episode, step])]) ** 2)
+    return np.mean(errors)
+
+
+def network(parameters, index):
+    return jax.tree.map(lambda stacked: np.asarray(stacked[index], np.float64), parameters)
+
+
+VARIANTS = {
+    "paper": {},
+    "team reward": dict(reward_of=RewardOf.TEAM),
+    "shared weights": dict(weights=Weights.SHARED, reward_of=RewardOf.TEAM),
+    "bootstrapped limits": dict(bootstrap_time_limit=True),
+    "targets that saw everything": dict(target_memory=TargetMemory.WHOLE_EPISODE),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_loss_equals_the_slow_one(variant):
+    learner = IQL(SPEC, hidden_size=7, **VARIANTS[variant])
+    state = learner.init(jax.random.key(0))
+    state = state._replace(target=learner.networks.init(jax.random.key(1)))
+    batch = hand_made_batch()
+    _, metrics = jax.jit(learner.update)(state, batch, jax.random.key(2))
+    shared = learner.weights is Weights.SHARED
+    slow = [
+        loss_slowly(
+            learner, network(state.online, 0 if shared else agent), network(state.target, 0 if shared else agent),
+            batch, agent,
+        )
+        for agent in range(AGENTS)
+    ]  # fmt: skip
+    np.testing.assert_allclose(metrics["loss"], [np.mean(slow)] if shared else slow, rtol=1e-4)
+
+
+def test_a_step_is_the_slow_losss_gradient_through_pytorchs_rmsprop():
+    learner = IQL(SPEC, hidden_size=4, optimiser=RMSprop(learning_rate=0.01, max_gradient_norm=0.05))
+    state = learner.init(jax.random.key(3))
+    batch = hand_made_batch(1)
+    after, metrics = jax.jit(learner.update)(state, batch, jax.random.key(0))
+    online, target = network(state.online, 1), network(state.target, 1)
+    assert float(metrics["gradient_norm"][1]) > 0.05  # so that clipping is tried
+
+    def difference(field, index, by=1e-5):
+        losses = []
+        for sign in (1, -1):
+            moved = np.array(getattr(online, field))
+            moved[index] += sign * by
+            losses.append(loss_slowly(learner, online._replace(**{field: moved}), target, batch, 1))
+        return (losses[0] - losses[1]) / (2 * by)
+
+    for field, index in (("encoder_weights", (2, 1)), ("head_weights", (0, 2)), ("head_bias", (1,))):
+        gradient = difference(field, index) * 0.05 / float(metrics["gradient_norm"][1])
+        expected = -0.01 * gradient / (np.sqrt(0.01 * gradient**2) + 1e-8)
+        moved = getattr(after.online, field)[1][index] - getattr(state.online, field)[1][index]
+        np.testing.assert_allclose(moved, expected, rtol=2e-2)
+
+
+def test_padding_has_no_say():
+    learner = IQL(SPEC, hidden_size=8)
+    state = learner.init(jax.random.key(0))
+    batch, other = hand_made_batch(0), hand_made_batch(7)
+    is_played = jnp.arange(STEPS)[None, :] < batch.num_steps[:, None]
+    is_seen = jnp.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
+    mixed = batch._replace(
+        codes=jnp.where(is_seen[None, :, :, None], batch.codes, other.codes),
+        actions=jnp.where(is_played[None], batch.actions, other.actions),
+        rewards=jnp.where(is_played[None], batch.rewards, other.rewards),
+    )
+    assert not np.array_equal(mixed.codes, batch.codes)
+    update = jax.jit(learner.update)
+    ours, theirs = (update(state, each, jax.random.key(0))[0].online for each in (batch, mixed))
+    for left, right in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_separate_agents_learn_from_their_own_episodes_only():
+    learner = IQL(SPEC, hidden_size=8)
+    state = learner.init(jax.random.key(0))
+    batch, other = hand_made_batch(0), hand_made_batch(7)
+    changed = batch._replace(rewards=batch.rewards.at[1].set(other.rewards[1]))
+    update = jax.jit(learner.update)
+    ours, theirs = (update(state, each, jax.random.key(0))[0].online.head_bias for each in (batch, changed))
+    assert [bool((ours[agent] == theirs[agent]).all()) for agent in range(AGENTS)] == [True, False, True]
+
+
+def test_targets_are_copied_after_the_201st_update_first():
+    learner = IQL(SPEC, hidden_size=3)
+    batch = hand_made_batch()
+
+    def targets_of(state, _):
+        state, _ = learner.update(state, batch, jax.random.key(0))
+        return state, (state.target.head_bias[0, 0], state.online.head_bias[0, 0])
+
+    first = learner.init(jax.random.key(0))
+    _, (target, online) = jax.lax.scan(targets_of, first, length=402)
+    changes = np.flatnonzero(np.diff(np.asarray(target))) + 2  # the number of the update, from 1
+    assert changes.tolist() == [201, 401]
+    assert target[200] == online[200]
+
+
+def test_one_agent_is_a_team():
+    spec = TeamSpec(1, ACTIONS, SPEC.observation_scale)
+    learner = IQL(spec, hidden_size=5)
+    state, metrics = learner.update(learner.init(jax.random.key(0)), hand_made_batch(agents=1), jax.random.key(0))
+    assert np.isfinite(metrics["loss"]).all()
+    assert int(state.num_updates) == 1
+
+
+def test_the_equations_by_hand():
+    assert td.step_mask(jnp.array([1, 3]), 3).T.tolist() == [[1, 0, 0], [1, 1, 1]]
+    num_steps, terminated = jnp.array([2, 3]), jnp.array([True, False])
+    as_paper = td.continues(num_steps, terminated, 3, bootstrap_time_limit=False)
+    bootstrapped = td.continues(num_steps, terminated, 3, bootstrap_time_limit=True)
+    assert as_paper.T.tolist() == [[1, 0, 1], [1, 1, 0]]
+    assert bootstrapped.T.tolist() == [[1, 0, 1], [1, 1, 1]]
+    values = jnp.array([[[1.0, 5.0]], [[2.0, 4.0]]])
+    assert td.chosen_values(values, jnp.array([[0], [1]])).tolist() == [[1.0], [4.0]]
+    targets = td.q_targets(jnp.array([[1.0], [1.0]]), jnp.array([[1.0], [0.0]]), values, 0.5)
+    assert targets.tolist() == [[3.5], [1.0]]
+    error = td.masked_squared_error(jnp.array([1.0, 9.0]), jnp.array([3.0, 0.0]), jnp.array([1.0, 0.0]))
+    assert float(error) == 4.0

@@ -1,0 +1,68 @@
+"""Exploration by its frequencies, and its state by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from consmarl.training.exploration import (
+    EpsilonGreedy,
+    EpsilonSquared,
+    EpsilonZGreedy,
+    Greedy,
+    LinearSchedule,
+    Run,
+)
+
+SCORES = jnp.broadcast_to(jnp.array([0.0, 3.0, 1.0, 2.0]), (3, 4000, 4))  # the best action is 1
+
+
+def chosen(exploration, epsilon, seed=0, state=None):
+    state = exploration.begin(3, 4000) if state is None else state
+    return exploration.choose(jax.random.key(seed), SCORES, jnp.asarray(epsilon), state)
+
+
+@pytest.mark.parametrize(
+    ("exploration", "rate"), [(EpsilonGreedy(), 0.3), (EpsilonSquared(), 0.09), (EpsilonZGreedy(), 0.3), (Greedy(), 0)]
+)
+def test_the_first_step_explores_as_often_as_it_should(exploration, rate):
+    choice = chosen(exploration, 0.3)
+    assert float(choice.is_exploring.mean()) == pytest.approx(rate, abs=0.02)
+    assert (choice.actions[~choice.is_exploring] == 1).all()
+    if rate:
+        shares = np.bincount(np.asarray(choice.actions[choice.is_exploring]), minlength=4) / choice.is_exploring.sum()
+        np.testing.assert_allclose(shares, 0.25, atol=0.04)
+
+
+def test_runs_are_as_long_as_their_law_says():
+    num_left = np.asarray(chosen(EpsilonZGreedy(), 1.0).state.num_left) + 1
+    for length in (1, 2, 3, 5, 10):
+        assert (num_left >= length).mean() == pytest.approx(1 / length, abs=0.03)
+
+
+def test_a_run_goes_on_with_its_action_until_it_is_over():
+    exploration = EpsilonZGreedy()
+    state = Run(action=jnp.full((3, 4000), 2), num_left=jnp.full((3, 4000), 2))
+    for step in (0, 1):
+        choice = chosen(exploration, 0.0, seed=step, state=state)
+        assert choice.is_exploring.all()
+        assert (choice.actions == 2).all()
+        state = choice.state
+    after = chosen(exploration, 0.0, state=state)
+    assert not after.is_exploring.any()
+    assert (after.actions == 1).all()
+
+
+def test_a_new_episode_begins_without_a_run():
+    assert not EpsilonZGreedy().begin(2, 3).num_left.any()
+
+
+def test_epsilon_falls_by_equal_parts_with_environment_steps():
+    schedule = LinearSchedule()
+    values = schedule(jnp.array([0, 1, 25_000, 50_000, 10**7]))
+    np.testing.assert_allclose(values, [1, 1 - 0.95 / 50_000, 0.525, 0.05, 0.05], atol=1e-6)
+
+
+def test_greedy_takes_the_first_of_equals():
+    scores = jnp.zeros((1, 2, 3))
+    assert Greedy().choose(jax.random.key(0), scores, jnp.zeros(()), ()).actions.tolist() == [[0, 0]]

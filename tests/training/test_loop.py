@@ -1,0 +1,104 @@
+"""The loop: order of events, counts, and that bits do not depend on how a run is cut into chunks."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import consmarl
+from consmarl.learners.interface import TeamSpec
+from consmarl.learners.iql import IQL
+from consmarl.training.exploration import EpsilonZGreedy
+from consmarl.training.loop import Trainer
+
+WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
+
+
+@functools.cache
+def trainer(num_envs=1, warmup_steps=40, **settings):
+    learner = IQL(TeamSpec.of(WORLD), hidden_size=8, target_every_updates=5)
+    return Trainer(WORLD, learner, num_envs=num_envs, replay_episodes=12, batch_episodes=4,
+                   warmup_steps=warmup_steps, **settings)  # fmt: skip
+
+
+def equal(left, right):
+    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    return all(np.array_equal(*map(as_plain, pair)) for pair in pairs)
+
+
+def as_plain(leaf):
+    return jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+
+def test_learning_begins_once_more_steps_are_stored_than_warm_up_asks():
+    run = trainer()
+    _, report = run.run(run.init(0), 10)
+    # 5 episodes of 8 steps are 40, which is not more than 40
+    assert report.has_learned[:, 0].tolist() == [False] * 5 + [True] * 5
+    assert (np.asarray(report.learning["loss"])[:5] == 0).all()
+    assert (np.asarray(report.learning["loss"])[5:] > 0).all()
+
+
+def test_one_update_follows_each_episode_however_many_are_played_at_once():
+    for num_envs in (1, 2, 4):
+        run = trainer(num_envs)
+        state, _ = run.run(run.init(0), 12 // num_envs)
+        assert int(state.replay.num_added) == 12
+        assert int(state.learner.num_updates) == 12 - 5
+
+
+@pytest.mark.parametrize("exploration", [None, EpsilonZGreedy()])
+def test_bits_do_not_depend_on_chunks(exploration):
+    run = trainer(2) if exploration is None else trainer(2, exploration=exploration)
+    whole, _ = run.run(run.init(3), 12)
+    parts = run.init(3)
+    for rounds in (5, 1, 6):
+        parts, _ = run.run(parts, rounds)
+    assert equal(whole, parts)
+
+
+def test_one_seed_gives_one_run_and_another_seed_another():
+    run = trainer()
+    first, same, other = (run.run(run.init(seed), 8)[0] for seed in (1, 1, 2))
+    assert equal(first, same)
+    assert not equal(first.learner.online, other.learner.online)
+
+
+def test_epsilon_falls_with_the_steps_really_played():
+    run = trainer()
+    state, report = run.run(run.init(0), 6)
+    steps = np.asarray(report.num_steps)[:, 0]
+    assert int(state.num_env_steps) == steps.sum()
+    before = np.concatenate([[0], np.cumsum(steps)[:-1]])
+    np.testing.assert_allclose(report.epsilon, 1 - 0.95 / 50_000 * before, atol=1e-6)
+
+
+def test_stored_episodes_are_those_the_world_plays():
+    """Replay every stored episode's actions through the world's own functions."""
+    run = trainer(4)
+    state, report = run.run(run.init(5), 3)
+    stored = jax.device_get(state.replay.episodes)
+    for slot in range(12):
+        length = stored.num_steps[slot]
+        cells = stored.codes[:, slot, : length + 1, :2].astype(int)
+        moves = np.array([(0, 0), (1, 0), (0, -1), (-1, 0), (0, 1)])[stored.actions[:, slot, :length]]
+        expected = np.clip(cells[:, :-1] + moves, 0, np.array(WORLD.grid) - 1)
+        np.testing.assert_array_equal(cells[:, 1:], expected)
+        np.testing.assert_array_equal(stored.codes[:, slot, : length + 1, 2], np.tile(np.arange(length + 1), (3, 1)))
+        assert not stored.rewards[:, slot, length:].any()
+        assert (stored.rewards[:, slot, :length] != 0).all()  # every step costs
+        assert stored.terminated[slot] or length == WORLD.episode_limit
+    np.testing.assert_allclose(report.returns[0, 0], stored.rewards[:, 0].sum(axis=1), rtol=1e-5)
+    assert report.counters.per_agent["gold_mined"].shape == (3, 4, 3, 1)
+
+
+def test_evaluation_is_greedy_and_leaves_training_alone():
+    run = trainer()
+    state, _ = run.run(run.init(0), 7)
+    parameters = run.learner.parameters(state.learner)
+    once, again = (run.evaluate(parameters, jax.random.key(4), 20) for _ in range(2))
+    assert equal(once.batch, again.batch)
+    after, _ = run.run(state, 3)
+    straight, _ = run.run(run.init(0), 10)
+    assert equal(after, straight)

@@ -1,0 +1,52 @@
+"""The ring of episodes against a plain list."""
+
+from collections import deque
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import strategies as st
+
+from consmarl.learners.interface import EpisodeBatch
+from consmarl.training.replay import Replay
+
+REPLAY = Replay(num_agents=2, episode_limit=3, observation_size=4, code_dtype=np.dtype(np.uint8), capacity=6)
+
+
+def episodes(first, count):
+    """Episodes that can be told apart: everything in episode k is k."""
+    numbers = jnp.arange(first, first + count)
+    return EpisodeBatch(
+        codes=jnp.broadcast_to(numbers[None, :, None, None], (2, count, 4, 4)).astype(jnp.uint8),
+        actions=jnp.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(jnp.uint8),
+        rewards=jnp.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(jnp.float32),
+        num_steps=numbers,
+        terminated=numbers % 2 == 0,
+    )
+
+
+@hypothesis.settings(max_examples=20)
+@hypothesis.given(st.integers(1, 12), st.sampled_from([1, 2, 3, 6]))
+def test_the_ring_holds_the_newest_episodes(num_adds, per_add):
+    state, expected = REPLAY.init(), deque(maxlen=REPLAY.capacity)
+    for number in range(num_adds):
+        state = REPLAY.add(state, episodes(1 + number * per_add, per_add))
+        expected.extend(range(1 + number * per_add, 1 + (number + 1) * per_add))
+    num_stored = int(REPLAY.num_stored(state))
+    assert num_stored == len(expected)
+    assert sorted(state.episodes.num_steps[:num_stored].tolist()) == sorted(expected)
+    for slot in range(num_stored):
+        number = int(state.episodes.num_steps[slot])
+        assert (state.episodes.codes[:, slot] == number).all()
+        assert (state.episodes.rewards[:, slot] == number).all()
+
+
+def test_draws_are_uniform_with_replacement_and_only_of_what_is_stored():
+    state = REPLAY.add(REPLAY.init(), episodes(1, 3))
+    batch = REPLAY.sample(state, jax.random.key(0), 3000, REPLAY.num_stored(state))
+    counts = np.bincount(np.asarray(batch.num_steps), minlength=4)
+    assert counts[0] == 0
+    np.testing.assert_allclose(counts[1:], 1000, atol=120)
+    np.testing.assert_array_equal(batch.codes[0, :, 0, 0], batch.num_steps)
+    np.testing.assert_array_equal(batch.terminated, batch.num_steps % 2 == 0)
