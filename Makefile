@@ -34,6 +34,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.environments
+	$(BIN)/python -m benchmarks.learning
 
 demo: $(READY)
 	@mkdir -p demo

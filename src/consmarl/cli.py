@@ -114,24 +114,43 @@ def train_command() -> type:
             from consmarl.experiments.train import train
 
             config = self.config
-            default = Path("runs") / f"{config.env}-iql-{config.exploration.value}-{config.seed}"
+            world = config.env.replace(":", "-")  # not every system has colons in names of files
+            default = Path("runs") / f"{world}-iql-{config.exploration.value}-{config.seed}"
             print(f"finished {train(config, self.out or default)}")
 
     return Train
 
 
+@dataclass(frozen=True)
 class _TrainLoadsLater:
     """Train a team; the run is a directory that `resume` goes on with."""
+
+    def run(self) -> None:
+        """Stand in the list of commands; `main` puts the real one in its place."""
+        raise AssertionError("train is loaded before it runs")
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the policy of a run, finished or not, as a safetensors file."""
+
+    run_directory: Annotated[Path, tyro.conf.Positional]
+    """Directory of the run."""
+    out: Path = Path("policy.safetensors")
+    """File to write."""
+
+    def run(self) -> None:
+        """Write the file and say where it is."""
+        from consmarl.experiments.train import export
+
+        print(f"wrote {export(self.run_directory, self.out)}")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    commands: dict[str, type] = {"evaluate": Evaluate, "list": List, "resume": Resume, "watch": Watch}
-    if arguments[:1] == ["train"]:
-        commands["train"] = train_command()
-    else:
-        commands["train"] = _TrainLoadsLater
+    commands: dict[str, type] = {"evaluate": Evaluate, "export": Export, "list": List, "resume": Resume, "watch": Watch}
+    commands["train"] = train_command() if arguments[:1] == ["train"] else _TrainLoadsLater
     try:
         command = tyro.extras.subcommand_cli_from_dict(
             dict(sorted(commands.items())),

@@ -66,7 +66,7 @@ def test_released_weights_reach_their_returns(name):
     parameters = read_policy(POLICIES / f"{name}.npz")
     spec = TeamSpec.of(world)
     weights = Weights.SHARED if len(parameters.head_bias) == 1 else Weights.SEPARATE
-    trainer = Trainer(world, IQL(spec, weights=weights))
+    trainer = Trainer(world=world, learner=IQL(spec, weights=weights))
     episodes = trainer.evaluate(parameters, jax.random.key(0), NUM_EPISODES)
     returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)))
     ours, our_error = returns.mean(), returns.std() / np.sqrt(NUM_EPISODES)

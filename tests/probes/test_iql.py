@@ -28,8 +28,8 @@ def trained(world, num_rounds, learner_type=IQL, **settings):
         TeamSpec.of(world), hidden_size=16, target_every_updates=20, optimiser=RMSprop(learning_rate=5e-3), **settings
     )
     trainer = Trainer(
-        world,
-        learner,
+        world=world,
+        learner=learner,
         epsilon=LinearSchedule(1.0, 0.1, anneal_steps=500),
         num_envs=8,
         replay_episodes=512,

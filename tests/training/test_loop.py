@@ -18,7 +18,7 @@ WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2,
 @functools.cache
 def trainer(num_envs=1, warmup_steps=40, **settings):
     learner = IQL(TeamSpec.of(WORLD), hidden_size=8, target_every_updates=5)
-    return Trainer(WORLD, learner, num_envs=num_envs, replay_episodes=12, batch_episodes=4,
+    return Trainer(world=WORLD, learner=learner, num_envs=num_envs, replay_episodes=12, batch_episodes=4,
                    warmup_steps=warmup_steps, **settings)  # fmt: skip
 
 

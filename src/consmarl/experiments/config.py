@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from consmarl.environments import validation
+from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
 from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError, nearest
@@ -26,6 +27,9 @@ from consmarl.training.exploration import (
     LinearSchedule,
 )
 from consmarl.training.loop import Trainer
+from consmarl.training.python_loop import PythonTrainer
+
+AnyTrainer = Trainer | PythonTrainer
 
 
 class ExplorationKind(enum.Enum):
@@ -48,7 +52,7 @@ class TrainConfig:
     """Everything that decides what a run does."""
 
     env: str = "pgm-3ag"
-    """World to learn in; `consmarl list` shows them."""
+    """World to learn in; `consmarl list` shows them. Others' are pettingzoo:MODULE and lbforaging:ID."""
     set: tuple[str, ...] = ()
     """Parameters of the world, such as num_agents=4 grid=9,9."""
     episodes: int = 40_000
@@ -83,8 +87,9 @@ class TrainConfig:
     """Environment steps stored before learning begins [C]."""
     bootstrap_time_limit: bool = False
     """Whether value follows an episode that only ran out of time [P: no]."""
-    num_envs: int = 4
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours]."""
+    num_envs: int | None = None
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, and 1
+    where the world steps in Python]."""
     report_every: int = 200
     """Episodes between rows of metrics; the other periods are multiples of it [ours]."""
     evaluate_every: int = 1_000
@@ -102,41 +107,59 @@ class TrainConfig:
         """Check what can be checked without building anything."""
         for name, least in _WHOLE_NUMBERS.items():
             validation.whole_number(name, getattr(self, name), least=least)
+        if self.num_envs is not None:
+            validation.whole_number("num_envs", self.num_envs, least=1)
         for name in ("epsilon_start", "epsilon_end", "discount"):
             validation.probability(name, getattr(self, name))
         if validation.finite_number("learning_rate", self.learning_rate) <= 0:
             raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
-        if self.report_every % self.num_envs:
-            raise UsageError(f"report_every must be a multiple of num_envs ({self.num_envs}), not {self.report_every}.")
+        if is_foreign(self.env) and self.num_envs not in (None, 1):
+            raise UsageError(f"{self.env} steps in Python, one episode at a time: num_envs is 1, not {self.num_envs}.")
+        if is_foreign(self.env) and self.devices > 1:
+            raise UsageError(f"{self.env} steps in Python, on one device: devices is 1, not {self.devices}.")
+        if self.report_every % self.round_episodes:
+            raise UsageError(
+                f"report_every must be a multiple of num_envs ({self.round_episodes}), not {self.report_every}."
+            )
         for name in ("episodes", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) % self.report_every:
                 raise UsageError(
                     f"{name} must be a multiple of report_every ({self.report_every}), not {getattr(self, name)}."
                 )
 
-    def trainer(self) -> Trainer:
+    @property
+    def round_episodes(self) -> int:
+        """How many episodes a round plays: `num_envs`, or its default."""
+        return self.num_envs or (1 if is_foreign(self.env) else 4)
+
+    def trainer(self) -> AnyTrainer:
         """Build the run's parts."""
-        world = make(self.env, **settings_from(self.set))
-        is_treasure = isinstance(world, FindTreasure)
-        learner = IQL(
-            TeamSpec.of(world),
-            weights=self.weights or (Weights.SHARED if is_treasure else Weights.SEPARATE),
-            reward_of=self.reward_of or (RewardOf.TEAM if is_treasure else RewardOf.INDIVIDUAL),
+        settings = settings_from(self.set)
+        parts: dict[str, Any] = dict(
+            exploration=EXPLORATIONS[self.exploration],
+            epsilon=LinearSchedule(self.epsilon_start, self.epsilon_end, self.epsilon_anneal_steps),
+            batch_episodes=self.batch_episodes,
+            replay_episodes=self.replay_episodes,
+            warmup_steps=self.warmup_steps,
+        )
+        if is_foreign(self.env):
+            foreign = foreign_world(self.env, **settings)
+            return PythonTrainer(world=foreign, learner=self._learner(TeamSpec.of(foreign), acts_as_one=False), **parts)
+        world = make(self.env, **settings)
+        learner = self._learner(TeamSpec.of(world), acts_as_one=isinstance(world, FindTreasure))
+        return Trainer(world=world, learner=learner, num_envs=self.round_episodes, num_devices=self.devices, **parts)
+
+    def _learner(self, spec: TeamSpec, *, acts_as_one: bool) -> IQL:
+        """Build the learner; a team that acts as one shares weights and reward unless told otherwise."""
+        return IQL(
+            spec,
+            weights=self.weights or (Weights.SHARED if acts_as_one else Weights.SEPARATE),
+            reward_of=self.reward_of or (RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL),
             hidden_size=self.hidden_size,
             discount=self.discount,
             target_every_updates=self.target_every_updates,
             optimiser=RMSprop(learning_rate=self.learning_rate),
             bootstrap_time_limit=self.bootstrap_time_limit,
-        )
-        return Trainer(
-            world,
-            learner,
-            exploration=EXPLORATIONS[self.exploration],
-            epsilon=LinearSchedule(self.epsilon_start, self.epsilon_end, self.epsilon_anneal_steps),
-            num_envs=self.num_envs,
-            batch_episodes=self.batch_episodes,
-            replay_episodes=self.replay_episodes,
-            warmup_steps=self.warmup_steps,
         )
 
     def to_json(self) -> str:
@@ -167,7 +190,7 @@ class TrainConfig:
 
 _WHOLE_NUMBERS = {
     "episodes": 1, "seed": 0, "epsilon_anneal_steps": 1, "hidden_size": 1, "target_every_updates": 1,
-    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "num_envs": 1, "report_every": 1,
+    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "report_every": 1,
     "evaluate_every": 1, "evaluation_episodes": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
 _ENUMS: dict[str, type[enum.Enum]] = {"exploration": ExplorationKind, "weights": Weights, "reward_of": RewardOf}

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from consmarl.experiments.files import replacing
-from consmarl.training.loop import RoundReport
+from consmarl.training.parts import RoundReport
 
 
 def row_of(report: RoundReport) -> dict[str, Any]:

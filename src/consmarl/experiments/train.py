@@ -9,13 +9,14 @@ import numpy as np
 from rich.console import Console
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.files import replacing
 from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
+from consmarl.learners.devices import use_devices
 from consmarl.training import checkpoints
-from consmarl.training.loop import Trainer, TrainState
+from consmarl.training.parts import TrainState
 
 CONFIG, METRICS, CHECKPOINTS, POLICY = "config.json", "metrics.jsonl", "checkpoints", "policy.safetensors"
 
@@ -25,6 +26,7 @@ def train(config: TrainConfig, out: Path) -> Path:
     out = Path(out)
     if (out / CONFIG).exists():
         raise UsageError(f"{out} holds a run already: go on with `consmarl resume {out}`, or name another directory.")
+    use_devices(config.devices)
     trainer = config.trainer()
     with replacing(out / CONFIG) as temporary:
         temporary.write_text(config.to_json() + "\n", encoding="utf-8")
@@ -35,9 +37,8 @@ def train(config: TrainConfig, out: Path) -> Path:
 def resume(out: Path) -> Path:
     """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted."""
     out = Path(out)
-    if not (out / CONFIG).is_file():
-        raise UsageError(f"{out} is not the directory of a run: it has no {CONFIG}.")
-    config = TrainConfig.from_json((out / CONFIG).read_text(encoding="utf-8"))
+    config = _config_of(out)
+    use_devices(config.devices)
     trainer = config.trainer()
     state, episode = trainer.init(config.seed), 0
     if checkpoints.numbers(out / CHECKPOINTS):
@@ -50,14 +51,20 @@ def resume(out: Path) -> Path:
     return out
 
 
-def _run(config: TrainConfig, trainer: Trainer, out: Path, state: TrainState, episode: int) -> None:
+def _config_of(out: Path) -> TrainConfig:
+    if not (out / CONFIG).is_file():
+        raise UsageError(f"{out} is not the directory of a run: it has no {CONFIG}.")
+    return TrainConfig.from_json((out / CONFIG).read_text(encoding="utf-8"))
+
+
+def _run(config: TrainConfig, trainer: AnyTrainer, out: Path, state: TrainState, episode: int) -> None:
     metrics = MetricsFile(out / METRICS)
     if episode == 0:
         metrics.append({"episode": 0} | evaluated(config, trainer, state, 0))
     with RunProgress(f"{config.env} seed {config.seed}", config.episodes, episode) as progress:
         while episode < config.episodes:
             started = time.monotonic()
-            state, report = trainer.run(state, config.report_every // config.num_envs)
+            state, report = trainer.run(state, config.report_every // trainer.num_envs)
             episode += config.report_every
             row = {"episode": episode, "env_steps": int(state.num_env_steps)} | row_of(report)
             if episode % config.evaluate_every == 0 or episode == config.episodes:
@@ -69,7 +76,7 @@ def _run(config: TrainConfig, trainer: Trainer, out: Path, state: TrainState, ep
     export_policy(out / POLICY, trainer.learner.parameters(state.learner), config, episode)
 
 
-def evaluated(config: TrainConfig, trainer: Trainer, state: TrainState, episode: int) -> dict[str, Any]:
+def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episode: int) -> dict[str, Any]:
     """Evaluate greedily, with keys of its own that training never sees."""
     key = jax.random.fold_in(jax.random.key(config.seed + 2**31), episode)
     parameters = trainer.learner.parameters(state.learner)
@@ -77,7 +84,7 @@ def evaluated(config: TrainConfig, trainer: Trainer, state: TrainState, episode:
     return {f"evaluation_{name}": value for name, value in summary.items()}
 
 
-def evaluation_summary(trainer: Trainer, parameters: Any, key: jax.Array, num_episodes: int) -> dict[str, float]:
+def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int) -> dict[str, float]:
     """Play greedily and sum up: mean team return, its standard error, and the counters."""
     episodes = trainer.evaluate(parameters, key, num_episodes)
     returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)), np.float64)
@@ -88,3 +95,11 @@ def evaluation_summary(trainer: Trainer, parameters: Any, key: jax.Array, num_ep
         "return_error": round(float(error), 6),
         **counter_means(counters, num_leading_axes=1),
     }
+
+
+def export(out: Path, path: Path) -> Path:
+    """Write the policy of a run's newest whole checkpoint, finished or not."""
+    config = _config_of(out)
+    trainer = config.trainer()
+    restored = checkpoints.restore(out / CHECKPOINTS, trainer.init(config.seed))
+    return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)

@@ -10,19 +10,34 @@ Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learni
 
 import abc
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from consmarl.environments.interface import Environment
+from numpy.typing import NDArray
 
 ParametersT = TypeVar("ParametersT")
 StateT = TypeVar("StateT")
 MemoryT = TypeVar("MemoryT")
 
 Metrics = dict[str, jax.Array]
+
+
+class HasTeam(Protocol):
+    """Anything that a team can learn in."""
+
+    @property
+    def num_agents(self) -> int:
+        """How many agents there are."""
+
+    @property
+    def num_actions(self) -> int:
+        """How many actions each has."""
+
+    @property
+    def observation_scale(self) -> NDArray[np.float32]:
+        """What codes are multiplied with."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +49,7 @@ class TeamSpec:
     observation_scale: tuple[float, ...]
 
     @classmethod
-    def of(cls, world: Environment[Any, Any, Any]) -> "TeamSpec":
+    def of(cls, world: HasTeam) -> "TeamSpec":
         """Read it off a world."""
         return cls(world.num_agents, world.num_actions, tuple(world.observation_scale.tolist()))
 

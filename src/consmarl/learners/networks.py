@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.networks.drqn import DRQNParameters, init_drqn, one_hot_actions, step_drqn, unroll_drqn
 
@@ -84,15 +85,12 @@ class TeamNetworks:
         return unroll_drqn(parameters, jnp.zeros((inputs.shape[1], self.hidden_size)), inputs)
 
     def gradients(self, agent_gradient: "AgentGradient", parameters: Any, batch: EpisodeBatch) -> tuple[Any, Any]:
-        """Return (metrics, gradient) for each network, from a function of one agent's parameters and episodes.
-
-        Agents come one after the other: one agent's arrays fit into a core's cache, six agents' do not.
-        """
+        """Return (metrics, gradient) for each network, from a function of one agent's parameters and episodes."""
         agents = jnp.arange(batch.codes.shape[0])
         if not self.is_shared:
-            return jax.lax.map(lambda each: agent_gradient(*each, batch), (agents, parameters, *batch[:3]))
+            return map_agents(lambda each: agent_gradient(*each, batch), (agents, parameters, *batch[:3]))
         single = jax.tree.map(lambda stacked: stacked[0], parameters)
-        each = jax.lax.map(lambda each: agent_gradient(each[0], single, *each[1:], batch), (agents, *batch[:3]))
+        each = map_agents(lambda each: agent_gradient(each[0], single, *each[1:], batch), (agents, *batch[:3]))
         return jax.tree.map(lambda rows: rows.mean(axis=0, keepdims=True), each)
 
 

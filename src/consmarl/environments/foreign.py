@@ -1,0 +1,232 @@
+"""Environments that others wrote, as teams see them: any PettingZoo `ParallelEnv` with like agents.
+
+They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1.
+"""
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from consmarl.environments import validation
+from consmarl.errors import UsageError
+
+PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
+PREFIXES = (PETTINGZOO, FORAGING)
+OBSERVATION_KINDS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
+MOST_ACTIONS = 256  # replay keeps an action in a byte
+
+
+def is_foreign(id: str) -> bool:
+    """Whether an id names an environment that steps in Python."""
+    return id.startswith(PREFIXES)
+
+
+def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
+    """Return the environment that an id names: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`.
+
+    `settings` go to the function that makes it, but for `episode_limit`, which is ours.
+    """
+    episode_limit = settings.pop("episode_limit", None)
+    if id.startswith(FORAGING):
+        game = functools.partial(ForagingParallelEnv, id.removeprefix(FORAGING))
+        return ForeignWorld(_made(id, game, settings), id, episode_limit)
+    module_name, _, function = id.removeprefix(PETTINGZOO).partition(":")
+    factory = getattr(_imported(module_name), function or "parallel_env", None)
+    if not callable(factory):
+        raise UsageError(
+            f"{module_name} has no function {function or 'parallel_env'!r}: "
+            f"name the one that makes the environment, {PETTINGZOO}{module_name}:FUNCTION."
+        )
+    return ForeignWorld(_made(id, factory, settings), id, episode_limit)
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UsageError(_what_to_install(name, error.name or name)) from error
+    except (ImportError, ValueError) as error:  # an empty name is a ValueError
+        raise UsageError(f"cannot import {name!r}: {str(error).rstrip('.')}.") from error
+
+
+def _what_to_install(name: str, missing: str) -> str:
+    if missing == name.split(".")[0]:
+        return (
+            f"there is no module {missing!r}: pip install {missing}, or set PYTHONPATH to the folder that it lies in."
+        )
+    if f"{name}.".startswith(f"{missing}."):
+        package, _, module = missing.rpartition(".")
+        return f"{package} is there, but has no module {module!r}: correct the name, or install another version."
+    return f"{name} needs the module {missing!r}: pip install {missing}."
+
+
+def _made(id: str, factory: Any, settings: dict[str, Any]) -> ParallelEnv:
+    try:
+        return factory(**settings)
+    except TypeError as error:  # what Python says to a setting that a function does not have
+        raise UsageError(f"{id} cannot be made with {settings}: {str(error).rstrip('.')}.") from error
+
+
+class ForeignStep(NamedTuple):
+    """What one step brought."""
+
+    codes: NDArray[np.float32]  # [agent, code], what is seen after it
+    rewards: NDArray[np.float32]  # [agent]
+    is_over: bool
+    terminated: bool  # it is over, and for every agent because its task was
+
+
+class ForeignWorld:
+    """A `ParallelEnv` in arrays, with the facts that learners and replay ask for.
+
+    Agents may leave before the others: the rest play on, and one that is gone has reward 0 and sees what it saw last.
+    """
+
+    observation_dtype = np.dtype(np.float32)
+
+    def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
+        """Wrap `env`, whose episodes are cut at `episode_limit` steps; by default at its own limit."""
+        self.env, self.id = env, id
+        self.agents = _agents_of(env, id)
+        self.num_agents = len(self.agents)
+        self._observation_spaces = [env.observation_space(agent) for agent in self.agents]
+        action_spaces = [env.action_space(agent) for agent in self.agents]
+        self.observation_size = _common_observation_size(id, self._observation_spaces)
+        self.num_actions = _common_num_actions(id, action_spaces)
+        self._first_actions = [int(space.start) for space in action_spaces]
+        self.episode_limit = _limit_of(env, id, episode_limit)
+        self.observation_scale = np.ones(self.observation_size, np.float32)
+        self._codes = np.zeros((self.num_agents, self.observation_size), np.float32)
+        self._is_playing = np.zeros(self.num_agents, bool)
+        self._has_terminated = np.zeros(self.num_agents, bool)
+
+    def reset(self, seed: int) -> NDArray[np.float32]:
+        """Begin an episode; return what is seen at first, [agent, code]."""
+        observations, _ = self.env.reset(seed=seed)
+        self._is_playing = np.array([agent in self.env.agents for agent in self.agents])
+        self._has_terminated = np.zeros(self.num_agents, bool)
+        self._codes = self._seen(observations, np.zeros_like(self._codes))
+        return self._codes
+
+    def step(self, actions: NDArray[np.int32]) -> ForeignStep:
+        """Let every agent that still plays act at once; `actions` [agent] count from 0."""
+        playing = [index for index in range(self.num_agents) if self._is_playing[index]]
+        chosen = {self.agents[index]: self._first_actions[index] + int(actions[index]) for index in playing}
+        observations, rewards, terminations, truncations, _ = self.env.step(chosen)
+        gained = np.zeros(self.num_agents, np.float32)
+        for index in playing:
+            gained[index] = rewards.get(self.agents[index], 0.0)
+        for index, agent in enumerate(self.agents):
+            has_left = terminations.get(agent, False) or truncations.get(agent, False)
+            self._has_terminated[index] = terminations.get(agent, self._has_terminated[index])
+            self._is_playing[index] = agent in self.env.agents and not has_left
+        self._codes = self._seen(observations, self._codes)
+        is_over = not self._is_playing.any()
+        return ForeignStep(self._codes, gained, is_over, is_over and bool(self._has_terminated.all()))
+
+    def _seen(self, observations: dict[str, Any], before: NDArray[np.float32]) -> NDArray[np.float32]:
+        codes = before.copy()
+        for index, (agent, space) in enumerate(zip(self.agents, self._observation_spaces, strict=True)):
+            if agent in observations:
+                codes[index] = np.asarray(spaces.flatten(space, observations[agent]))
+        return codes
+
+
+def _agents_of(env: Any, id: str) -> list[str]:
+    if not isinstance(env, ParallelEnv):
+        raise UsageError(
+            f"{id} makes an object of {type(env).__name__}, where one of PettingZoo's ParallelEnv is needed."
+        )
+    agents = list(getattr(env, "possible_agents", ()))
+    if not agents:
+        raise UsageError(f"{id} does not say who may play: its possible_agents must list at least one agent.")
+    return agents
+
+
+def _common_observation_size(id: str, each: list[Any]) -> int:
+    for space in each:
+        if not isinstance(space, OBSERVATION_KINDS):
+            raise UsageError(f"{id} is observed as {space}: only Box, Discrete and MultiDiscrete can be learned from.")
+    sizes = {spaces.flatdim(space) for space in each}
+    if len(sizes) > 1:
+        raise UsageError(f"{id} shows its agents different things, of sizes {sorted(sizes)}: all must be alike.")
+    return sizes.pop()
+
+
+def _common_num_actions(id: str, each: list[Any]) -> int:
+    for space in each:
+        if not isinstance(space, spaces.Discrete):
+            raise UsageError(f"{id} is acted on by {space}: only Discrete actions can be learned.")
+    counts = {int(space.n) for space in each}
+    if len(counts) > 1:
+        raise UsageError(f"{id} gives its agents different numbers of actions, {sorted(counts)}: all must be alike.")
+    if max(counts) > MOST_ACTIONS:
+        raise UsageError(f"{id} has {max(counts)} actions: at most {MOST_ACTIONS} can be stored.")
+    return counts.pop()
+
+
+def _limit_of(env: ParallelEnv, id: str, asked: int | None) -> int:
+    inner = env.unwrapped
+    own = getattr(inner, "max_cycles", None) or getattr(getattr(inner, "spec", None), "max_episode_steps", None)
+    if asked is None and own is None:
+        raise UsageError(f"{id} does not say how long its episodes last: say it with --set episode_limit=50.")
+    return validation.whole_number("episode_limit", own if asked is None else asked, least=1)
+
+
+class ForagingParallelEnv(ParallelEnv):  # type: ignore[misc]
+    """Level-based foraging (package `lbforaging`), a Gymnasium environment of tuples, as a `ParallelEnv`."""
+
+    def __init__(self, id: str, /, **settings: Any) -> None:
+        """Make a registered environment, such as Foraging-8x8-2p-2f-v3."""
+        _imported("lbforaging")  # importing it registers its environments
+        if not id.startswith("Foraging") or id not in gymnasium.registry:
+            raise UsageError(f"lbforaging has no environment {id!r}: one it has is 'Foraging-8x8-2p-2f-v3'.")
+        self.game = cast(Any, gymnasium.make(id, disable_env_checker=True, **settings))
+        self.possible_agents = [f"player_{index}" for index in range(len(self.game.action_space))]
+        self.agents: list[str] = []
+        self.max_cycles = self.game.spec.max_episode_steps or self.game.spec.kwargs["max_episode_steps"]
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of an agent's observations."""
+        return self.game.observation_space[self.possible_agents.index(agent)]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of an agent's actions."""
+        return self.game.action_space[self.possible_agents.index(agent)]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Begin an episode, which `seed` alone decides."""
+        for player in self.game.unwrapped.players:
+            player.position = None  # else nobody is placed where somebody stood when the last episode ended
+        observations, info = self.game.reset(seed=seed, options=options)
+        self.agents = list(self.possible_agents)
+        return self._by_agent(observations), dict.fromkeys(self.agents, info)
+
+    def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
+        """Let every player act at once."""
+        everyone = self.agents
+        observations, rewards, is_over, is_late, info = self.game.step([actions[agent] for agent in everyone])
+        is_eaten = not self.game.unwrapped.field.any()  # the game calls its time limit an end of the task, too
+        if is_over or is_late:
+            self.agents = []
+        return (
+            self._by_agent(observations),
+            self._by_agent(rewards),
+            dict.fromkeys(everyone, is_eaten),
+            dict.fromkeys(everyone, (is_over or is_late) and not is_eaten),
+            dict.fromkeys(everyone, info),
+        )
+
+    def close(self) -> None:
+        """Close the game."""
+        self.game.close()
+
+    def _by_agent(self, values: Any) -> dict[str, Any]:
+        return dict(zip(self.possible_agents, values, strict=True))

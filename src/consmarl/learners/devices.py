@@ -1,0 +1,90 @@
+"""Agents over devices: several devices share the agents of one run, each learning for its own.
+
+A mesh with the axis "agents" that is in force while the loop is compiled makes the difference; learners only say
+`map_agents`. What is cheap (playing, optimiser steps) every device does for itself, so that the devices speak to each
+other once an update, about the gradients.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from consmarl.errors import UsageError
+
+AGENTS = "agents"
+
+
+def use_devices(num_devices: int) -> None:
+    """Have JAX make so many devices of the CPU's cores; it can do so only before anything has used it."""
+    if num_devices == 1:
+        return
+    try:
+        jax.config.update("jax_num_cpu_devices", num_devices)
+    except RuntimeError as error:  # JAX is in use already: what it has may suffice
+        if len(jax.devices()) < num_devices:
+            raise _too_few(num_devices) from error
+
+
+def agents_mesh(num_devices: int) -> Mesh:
+    """Return a mesh of the first devices."""
+    available = jax.devices()
+    if num_devices > len(available):
+        raise _too_few(num_devices)
+    return jax.make_mesh((num_devices,), (AGENTS,), axis_types=(AxisType.Auto,), devices=available[:num_devices])
+
+
+def _too_few(num_devices: int) -> UsageError:
+    return UsageError(
+        f"{num_devices} devices were asked for and JAX sees {len(jax.devices())}: ask before anything else uses JAX, "
+        "or ask for fewer."
+    )
+
+
+def map_agents(function: Callable[[Any], Any], rows: Any) -> Any:
+    """Apply a function to one agent's rows after the other's; several devices each take their share.
+
+    One after the other: one agent's arrays fit into a core's cache, six agents' do not.
+    """
+    num_devices = dict(jax.sharding.get_abstract_mesh().shape).get(AGENTS, 1)
+    if num_devices == 1:
+        return jax.lax.map(function, rows)
+    num_agents = len(jax.tree.leaves(rows)[0])
+    num_missing = -num_agents % num_devices
+
+    def filled(row: jax.Array) -> jax.Array:
+        # every device needs equally many agents: the last one fills up, and is cut off again
+        return jnp.concatenate([row, *[row[-1:]] * num_missing]) if num_missing else row
+
+    by_agent = PartitionSpec(AGENTS)
+    mapped = jax.shard_map(
+        lambda mine: jax.lax.map(function, mine), in_specs=(by_agent,), out_specs=by_agent, check_vma=False
+    )(jax.tree.map(filled, rows))
+    return jax.tree.map(lambda row: row[:num_agents], everywhere(mapped))
+
+
+def everywhere(tree: Any) -> Any:
+    """Have arrays whole on every device, where there are several."""
+    if jax.sharding.get_abstract_mesh().empty:
+        return tree
+    return jax.lax.with_sharding_constraint(tree, PartitionSpec())
+
+
+def on_every_device(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Have every device do the same for itself, so that no step of it waits for another device."""
+    if jax.sharding.get_abstract_mesh().empty:
+        return function(*arguments)
+    alike = PartitionSpec()
+    return jax.shard_map(function, in_specs=alike, out_specs=alike, check_vma=False)(*arguments)
+
+
+def placed(tree: Any, mesh: Mesh, *, by_agent: bool) -> Any:
+    """Put arrays on the mesh: whole everywhere, or each agent's rows on its own device where that comes out even."""
+
+    def put(leaf: jax.Array) -> jax.Array:
+        is_split = by_agent and leaf.ndim > 1 and leaf.shape[0] % mesh.size == 0
+        return jax.device_put(leaf, NamedSharding(mesh, PartitionSpec(AGENTS) if is_split else PartitionSpec()))
+
+    return jax.tree.map(put, tree)

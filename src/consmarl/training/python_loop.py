@@ -1,0 +1,180 @@
+"""The loop for environments that step in Python: `loop.Trainer` with one environment, event for event.
+
+Acting, exploring, storing and learning are the compiled loop's own functions, with the same keys; only the world's
+step is Python. Every episode's seed comes from the run's key and the episode's number, so a resumed run plays what an
+uninterrupted one would have played, as far as the environment honours its seed.
+"""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from consmarl.environments.foreign import ForeignWorld
+from consmarl.environments.interface import Counters
+from consmarl.learners.interface import AnyLearner, EpisodeBatch
+from consmarl.training.exploration import Exploration, Greedy, LinearSchedule
+from consmarl.training.learning import Learned, LearningPhase
+from consmarl.training.parts import RoundReport, RunParts, TrainState
+from consmarl.training.rollout import Episodes, Turn, act
+
+SEED_BITS = 31  # environments differ in what they take, and all take these
+
+
+class EpisodeKeys(NamedTuple):
+    """Chance in one episode."""
+
+    seed: jax.Array  # uint32, the environment's
+    memory: jax.Array
+    steps: jax.Array  # [step]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonTrainer(RunParts):
+    """A run in somebody else's environment. One round plays one episode and then learns once, as in the paper."""
+
+    world: ForeignWorld
+
+    def run(self, state: TrainState, num_rounds: int) -> tuple[TrainState, RoundReport]:
+        """Play and learn for so many rounds; the state that is handed in is used up."""
+        reports = []
+        for _ in range(num_rounds):
+            state, report = self._round(state)
+            reports.append(report)
+        return state, jax.tree.map(lambda *rounds: np.stack(rounds), *jax.device_get(reports))
+
+    def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int) -> Episodes:
+        """Play greedily, without exploration or sharing."""
+        no_epsilon = jnp.zeros(self.world.episode_limit)
+        keys = jax.random.split(key, num_episodes)
+        played = [play_episode(self.world, self.learner, Greedy(), parameters, no_epsilon, each) for each in keys]
+        return Episodes(_joined(played), Counters({}, {}))
+
+    def _round(self, state: TrainState) -> tuple[TrainState, RoundReport]:
+        limit = self.world.episode_limit
+        key_play, key_learn, epsilons = _prepare(self.epsilon, limit, state.key, state.num_rounds, state.num_env_steps)
+        parameters = self.learner.parameters(state.learner)
+        batch = play_episode(self.world, self.learner, self.exploration, parameters, epsilons, key_play)
+        del parameters  # their buffers are given away with the state
+        state, learned = _store_and_learn(self.learning, state, batch, key_learn)
+        report = RoundReport(
+            returns=batch.rewards.sum(axis=2).T,
+            num_steps=batch.num_steps,
+            counters=Counters({}, {}),
+            epsilon=epsilons[0],
+            learning=learned.metrics,
+            has_learned=learned.has_learned,
+        )
+        return state, report
+
+
+def play_episode(
+    world: ForeignWorld,
+    learner: AnyLearner,
+    exploration: Exploration,
+    parameters: Any,
+    epsilons: jax.Array,
+    key: jax.Array,
+) -> EpisodeBatch:
+    """Play one episode; `epsilons` [step] is ε in every step, and what follows an early end is zeros."""
+    keys = _episode_keys(world.episode_limit, key)
+    codes = [world.reset(int(keys.seed))]
+    turn = _first_turn(learner, exploration, parameters, codes[0], keys.memory)
+    actions, rewards, terminated = [], [], False
+    for number in range(world.episode_limit):
+        turn = _decide(learner, exploration, parameters, turn, epsilons, keys.steps, number)
+        chosen = np.asarray(turn.last_actions)[:, 0]
+        step = world.step(chosen)
+        codes.append(step.codes)
+        actions.append(chosen)
+        rewards.append(step.rewards)
+        if step.is_over:
+            terminated = step.terminated
+            break
+        turn = turn._replace(codes=step.codes[None])
+    return EpisodeBatch(
+        codes=_padded(codes, world.episode_limit + 1, np.float32),
+        actions=_padded(actions, world.episode_limit, np.uint8),
+        rewards=_padded(rewards, world.episode_limit, np.float32),
+        num_steps=_single(len(actions), np.int32),
+        terminated=_single(terminated, np.bool_),
+    )
+
+
+def _padded(steps: list[Any], length: int, dtype: Any) -> Any:
+    """Stack steps, [agent, …] each, to [agent, episode, step, …] with one episode."""
+    rows = np.zeros((steps[0].shape[0], 1, length, *steps[0].shape[1:]), dtype)
+    rows[:, 0, : len(steps)] = np.stack(steps, axis=1)
+    return rows
+
+
+def _single(value: int, dtype: Any) -> Any:
+    """Return a fact of the only episode: [episode]."""
+    return np.array([value], dtype)
+
+
+def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
+    # episodes are the second axis but where there is no axis of agents
+    return jax.tree.map(lambda *rows: np.concatenate(rows, axis=int(rows[0].ndim > 1)), *episodes)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _prepare(
+    epsilon: LinearSchedule, limit: int, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return a round's keys, for playing and for learning, and ε in each of its steps."""
+    key_play, key_learn = jax.random.split(jax.random.fold_in(key, num_rounds))
+    return key_play, key_learn, epsilon(num_env_steps + jnp.arange(limit))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
+    key_reset, key_memory, key_steps = jax.random.split(key, 3)
+    seed = jax.random.bits(key_reset, dtype=jnp.uint32) >> (32 - SEED_BITS)
+    return EpisodeKeys(seed, key_memory, jax.random.split(key_steps, limit))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _first_turn(
+    learner: AnyLearner, exploration: Exploration, parameters: Any, codes: jax.Array, key: jax.Array
+) -> Turn:
+    num_agents = codes.shape[0]
+    return Turn(
+        states=(),
+        codes=codes[None],
+        memory=learner.begin(parameters, key, codes[:, None]),
+        last_actions=jnp.full((num_agents, 1), -1, jnp.int32),
+        exploration=exploration.begin(num_agents, 1),
+        is_live=jnp.ones(1, bool),
+    )
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _decide(
+    learner: AnyLearner,
+    exploration: Exploration,
+    parameters: Any,
+    turn: Turn,
+    epsilons: jax.Array,
+    keys: jax.Array,
+    number: int,
+) -> Turn:
+    """Return the turn with this step's decisions in it; the world has yet to be asked."""
+    key_act, _ = jax.random.split(keys[number])  # the other half is the world's in the compiled loop
+    memory, choice = act(learner, exploration, parameters, turn, epsilons[number], key_act)
+    return turn._replace(memory=memory, last_actions=choice.actions, exploration=choice.state)
+
+
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _store_and_learn(
+    learning: LearningPhase, state: TrainState, batch: EpisodeBatch, key: jax.Array
+) -> tuple[TrainState, Learned]:
+    replay, learned = learning.store_and_learn(state.learner, state.replay, batch, key)
+    num_env_steps = state.num_env_steps + batch.num_steps.sum()
+    following = TrainState(learned.learner, replay, state.key, state.num_rounds + 1, num_env_steps)
+    # the learner's state is in `following`: given out twice it would be copied
+    return following, learned._replace(learner=())
