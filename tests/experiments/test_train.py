@@ -132,6 +132,27 @@ def test_a_policy_file_plays_as_the_run_did(uninterrupted, tmp_path):
     assert "team return" in printed
 
 
+def test_an_unfinished_run_can_be_exported(uninterrupted, tmp_path):
+    out = tmp_path / "new" / "policy.safetensors"
+    subprocess.check_call([COMMAND, "export", uninterrupted, "--out", out])
+    ours, theirs = load_file(out), load_file(uninterrupted / "policy.safetensors")
+    assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_a_run_on_two_devices_resumes_and_exports(tmp_path):
+    out = tmp_path / "double"
+    settings = SMALL | dict(episodes=32, evaluate_every=32, devices=2)
+    subprocess.check_call([COMMAND, "train", "--out", out, *arguments(settings)], stderr=subprocess.DEVNULL)
+    whole = rows(out), load_file(out / "policy.safetensors")
+    newest = max((out / "checkpoints").glob("checkpoint-*"))
+    subprocess.check_call(["rm", "-r", newest, out / "policy.safetensors"])
+    subprocess.check_call([COMMAND, "resume", out], stderr=subprocess.DEVNULL)
+    again = rows(out), load_file(out / "policy.safetensors")
+    assert whole[0] == again[0]
+    assert all(np.array_equal(whole[1][name], again[1][name]) for name in whole[1])
+    subprocess.check_call([COMMAND, "export", out, "--out", tmp_path / "policy.safetensors"])
+
+
 def test_a_foreign_file_is_no_policy(tmp_path):
     foreign = tmp_path / "foreign.safetensors"
     foreign.write_bytes(b"\x80\x04K\x01.")  # a pickle

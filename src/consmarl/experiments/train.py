@@ -1,5 +1,6 @@
 """One run: a directory with its configuration, metrics, checkpoints and policy."""
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,6 @@ def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num
 def export(out: Path, path: Path) -> Path:
     """Write the policy of a run's newest whole checkpoint, finished or not."""
     config = _config_of(out)
-    trainer = config.trainer()
+    trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
     restored = checkpoints.restore(out / CHECKPOINTS, trainer.init(config.seed))
     return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)

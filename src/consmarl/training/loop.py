@@ -44,7 +44,7 @@ class Trainer(RunParts):
         if self.num_devices == 1:
             return _run(self, num_rounds, state)
         with jax.set_mesh(agents_mesh(self.num_devices)):
-            return _run(self, num_rounds, state)
+            return _run_on_devices(self, num_rounds, state)
 
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int) -> Episodes:
         """Play greedily, without exploration or sharing."""
@@ -73,9 +73,14 @@ class Trainer(RunParts):
         return TrainState(everywhere(learned.learner), replay, state.key, state.num_rounds + 1, num_env_steps), report
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-def _run(trainer: Trainer, num_rounds: int, state: TrainState) -> tuple[TrainState, RoundReport]:
+def _run_rounds(trainer: Trainer, num_rounds: int, state: TrainState) -> tuple[TrainState, RoundReport]:
     return jax.lax.scan(lambda carry, _: trainer._round(carry), state, length=num_rounds)
+
+
+_compiled = functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+_run = _compiled(_run_rounds)
+# cores that are devices of their own must not lend each other threads: each has its share of the agents to do
+_run_on_devices = _compiled(_run_rounds, compiler_options={"xla_cpu_multi_thread_eigen": False})
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
