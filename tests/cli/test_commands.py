@@ -93,16 +93,23 @@ def test_an_unknown_command_names_the_known_ones():
     assert "watch" in result.stderr + result.stdout
 
 
+# A shell has its background jobs ignore interrupts, and the tests may be one: this undoes it.
+LISTENING_ENTRY_POINT = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from consmarl.cli import main
+sys.exit(main())
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="interrupts are sent otherwise there")
 def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
     out = tmp_path / "old.gif"
     out.write_bytes(b"precious")
-    command = Path(sys.executable).with_name("consmarl")
     process = subprocess.Popen(
-        [command, "watch", "--env", "ft-20", "--episodes", "100", "--out", out],
+        [sys.executable, "-c", LISTENING_ENTRY_POINT, "watch", "--env", "ft-20", "--episodes", "100", "--out", out],
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=listen_to_interrupts,
     )
     with process:
         try:
@@ -116,11 +123,6 @@ def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
     assert "Traceback" not in errors
     assert out.read_bytes() == b"precious"
     assert [path.name for path in tmp_path.iterdir()] == ["old.gif"]
-
-
-def listen_to_interrupts():
-    """Undo what a shell does to its background jobs, of which the tests may be one."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_until(has_happened, seconds=60):

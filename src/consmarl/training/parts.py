@@ -1,5 +1,6 @@
 """A run's parts, whether its world steps in compiled code or in Python."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -70,4 +71,11 @@ class RunParts:
         """Return the state before the first episode."""
         key_weights, key_run = jax.random.split(jax.random.key(seed))
         zero = jnp.zeros((), jnp.int32)
-        return TrainState(self.learner.init(key_weights), self.replay.init(), key_run, zero, jnp.copy(zero))
+        learner_state = _init_learner(self.learner, key_weights)
+        return TrainState(learner_state, self.replay.init(), key_run, zero, jnp.copy(zero))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _init_learner(learner: AnyLearner, key: jax.Array) -> Any:
+    """One compilation instead of one for each operation, which would take seconds."""
+    return learner.init(key)

@@ -1,0 +1,70 @@
+"""The loop holds learners of another kind than IQL: on-policy, with messages when acting, with a critic of the team."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import consmarl
+from consmarl.learners.interface import Learner, TeamSpec
+from consmarl.training.loop import Trainer
+
+WORLD = consmarl.make("pgm-3ag", grid=(3, 4), view=(3, 3), episode_limit=6)
+
+
+@dataclass(frozen=True)
+class TalkingActorCritic(Learner):
+    """Scores come from what all agents see together; learning is one step of REINFORCE with a team baseline."""
+
+    spec: TeamSpec
+    is_on_policy: bool = True
+
+    def init(self, key):
+        shape = (2 * self.spec.observation_size, self.spec.num_actions)
+        return {
+            "actor": jax.random.normal(key, shape) * 0.1,
+            "critic": jnp.zeros(self.spec.num_agents * self.spec.observation_size),
+            "seen": jnp.zeros(2, jnp.int32),  # updates, episodes in the last one
+        }
+
+    def parameters(self, state):
+        return {"actor": state["actor"]}
+
+    def begin(self, parameters, key, codes):
+        del parameters
+        return jax.random.normal(key, codes.shape[:2])  # a memory of the team's own making
+
+    def act(self, parameters, memory, codes, last_actions, key):
+        del last_actions, key
+        own = self.spec.observations(codes)
+        message = jnp.broadcast_to(own.mean(axis=0, keepdims=True), own.shape)
+        return memory + 1, jnp.concatenate([own, message], axis=-1) @ parameters["actor"]
+
+    def update(self, state, batch, key):
+        del key
+        team = self.spec.observations(batch.codes[:, :, 0]).swapaxes(0, 1).reshape(len(batch.num_steps), -1)
+        returns = batch.rewards.sum(axis=(0, 2))
+        loss, gradient = jax.value_and_grad(lambda critic: jnp.mean((team @ critic - returns) ** 2))(state["critic"])
+        seen = jnp.array([state["seen"][0] + 1, len(batch.num_steps)])
+        return state | {"critic": state["critic"] - 0.01 * gradient, "seen": seen}, {"critic_loss": loss}
+
+
+def test_an_on_policy_learner_gets_the_episodes_just_played_once():
+    learner = TalkingActorCritic(TeamSpec.of(WORLD))
+    trainer = Trainer(world=WORLD, learner=learner, num_envs=3, warmup_steps=10**6)
+    state, report = trainer.run(trainer.init(0), 5)
+    assert state.learner["seen"].tolist() == [5, 3]
+    assert report.has_learned.all()
+    assert report.learning["critic_loss"].shape == (5, 1)
+    assert state.replay.episodes.codes.shape[1] == 3  # no more is kept than one round plays
+    assert float(jnp.abs(state.learner["critic"]).sum()) > 0
+    np.testing.assert_array_equal(report.num_steps.shape, (5, 3))
+
+
+def test_its_policy_can_be_evaluated():
+    learner = TalkingActorCritic(TeamSpec.of(WORLD))
+    trainer = Trainer(world=WORLD, learner=learner, num_envs=3)
+    state = trainer.init(1)
+    episodes = trainer.evaluate(learner.parameters(state.learner), jax.random.key(0), 7)
+    assert episodes.batch.num_steps.shape == (7,)
