@@ -1,5 +1,6 @@
 """The command line: parse, call one function."""
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,8 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"consmarl: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("consmarl: stopped.", file=sys.stderr)
-        return 130
+        print("consmarl: stopped.", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        # compiled code may still be running in threads, which an orderly end of the interpreter can crash on
+        os._exit(130)
     return 0
 
 
