@@ -108,16 +108,13 @@ def train_command() -> type:
 
         config: Annotated[TrainConfig, tyro.conf.arg(name="")]
         out: Path | None = None
-        """Directory of the run; by default runs/WORLD-EXPLORATION-SEED."""
+        """Directory of the run; by default runs/ and a name made of world, method, preset, exploration and seed."""
 
         def run(self) -> None:
             """Train to the end and say where the run is."""
             from consmarl.experiments.train import train
 
-            config = self.config
-            world = config.env.replace(":", "-")  # not every system has colons in names of files
-            default = Path("runs") / f"{world}-iql-{config.exploration.value}-{config.seed}"
-            print(f"finished {train(config, self.out or default)}")
+            print(f"finished {train(self.config, self.out or Path('runs') / self.config.name)}")
 
     return Train
 

@@ -6,7 +6,9 @@ Each setting says where its default comes from: [P] the paper's table, [C] the a
 import dataclasses
 import enum
 import json
-from dataclasses import dataclass
+import types
+import typing
+from dataclasses import dataclass, field
 from typing import Any
 
 from consmarl.environments import validation
@@ -15,10 +17,12 @@ from consmarl.environments.registry import make
 from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.settings import settings_from
+from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, RewardOf
 from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.sharing.options import Preset
 from consmarl.training.exploration import (
     EpsilonGreedy,
     EpsilonSquared,
@@ -47,10 +51,23 @@ EXPLORATIONS: dict[ExplorationKind, Exploration] = {
 }
 
 
+class Method(enum.Enum):
+    """Methods by name: a way to learn, and the way of sharing that goes with it."""
+
+    IQL = "iql"
+    ADHOC_TD = "adhoc-td"
+    CONS = "cons"
+
+
+SHARING_OF = {Method.IQL: SharingKind.NONE, Method.ADHOC_TD: SharingKind.ADHOC_TD, Method.CONS: SharingKind.CONS}
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """Everything that decides what a run does."""
 
+    method: Method = Method.IQL
+    """How to learn and share: adhoc-td and cons learn as iql does."""
     env: str = "pgm-3ag"
     """World to learn in; `consmarl list` shows them. Others' are pettingzoo:MODULE and lbforaging:ID."""
     set: tuple[str, ...] = ()
@@ -59,8 +76,14 @@ class TrainConfig:
     """Episodes to play [C: 50,000 to 100,000 by world]."""
     seed: int = 0
     """Same seed, same bits."""
-    exploration: ExplorationKind = ExplorationKind.EPSILON_GREEDY
-    """How to try what does not look best [P: epsilon-greedy]."""
+    preset: Preset = Preset.PAPER
+    """How to read what the paper leaves open: as the paper does, as the authors' code does, or as works best here."""
+    sharing: SharingKind | None = None
+    """How to share knowledge [ours: as the method's name says]."""
+    share: ShareOptions = field(default_factory=ShareOptions)
+    """Single options of sharing."""
+    exploration: ExplorationKind | None = None
+    """How to try what does not look best [P: epsilon-greedy; ours: epsilon-z-greedy in the preset recommended]."""
     epsilon_start: float = 1.0
     """Probability of exploring at first [P]."""
     epsilon_end: float = 0.05
@@ -100,6 +123,8 @@ class TrainConfig:
     """Episodes between checkpoints [ours]."""
     keep_checkpoints: int = 2
     """How many checkpoints to keep [ours]."""
+    record: tuple[int, ...] = ()
+    """Episodes whose exchanges are written to the run's directory [ours]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
 
@@ -128,6 +153,26 @@ class TrainConfig:
                 )
 
     @property
+    def sharing_kind(self) -> SharingKind:
+        """How knowledge is shared: `sharing`, or what the method brings."""
+        return self.sharing or SHARING_OF[self.method]
+
+    @property
+    def exploration_kind(self) -> ExplorationKind:
+        """How agents explore: `exploration`, or what the preset brings."""
+        recommended = self.preset is Preset.RECOMMENDED
+        default = ExplorationKind.EPSILON_Z_GREEDY if recommended else ExplorationKind.EPSILON_GREEDY
+        return self.exploration or default
+
+    @property
+    def name(self) -> str:
+        """A name for the run that tells it from others of its kind."""
+        world = self.env.replace(":", "-")  # not every system has colons in names of files
+        shares = self.sharing_kind is not SharingKind.NONE
+        parts = [world, self.method.value, self.preset.value if shares else None, self.exploration_kind.value]
+        return "-".join([*filter(None, parts), str(self.seed)])
+
+    @property
     def round_episodes(self) -> int:
         """How many episodes a round plays: `num_envs`, or its default."""
         return self.num_envs or (1 if is_foreign(self.env) else 4)
@@ -136,7 +181,7 @@ class TrainConfig:
         """Build the run's parts."""
         settings = settings_from(self.set)
         parts: dict[str, Any] = dict(
-            exploration=EXPLORATIONS[self.exploration],
+            exploration=EXPLORATIONS[self.exploration_kind],
             epsilon=LinearSchedule(self.epsilon_start, self.epsilon_end, self.epsilon_anneal_steps),
             batch_episodes=self.batch_episodes,
             replay_episodes=self.replay_episodes,
@@ -144,8 +189,10 @@ class TrainConfig:
         )
         if is_foreign(self.env):
             foreign = foreign_world(self.env, **settings)
+            parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, foreign)
             return PythonTrainer(world=foreign, learner=self._learner(TeamSpec.of(foreign), acts_as_one=False), **parts)
         world = make(self.env, **settings)
+        parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, world)
         learner = self._learner(TeamSpec.of(world), acts_as_one=isinstance(world, FindTreasure))
         return Trainer(world=world, learner=learner, num_envs=self.round_episodes, num_devices=self.devices, **parts)
 
@@ -164,8 +211,7 @@ class TrainConfig:
 
     def to_json(self) -> str:
         """Write it down."""
-        plain = {name: getattr(value, "value", value) for name, value in dataclasses.asdict(self).items()}
-        return json.dumps(plain, indent=2)
+        return json.dumps(_plain(dataclasses.asdict(self)), indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "TrainConfig":
@@ -176,16 +222,13 @@ class TrainConfig:
             raise UsageError(f"the configuration is not JSON: {error}.") from error
         if not isinstance(plain, dict):
             raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
-        names = [each.name for each in dataclasses.fields(cls)]
-        for name in plain:
-            if name not in names:
-                raise UsageError(f"the configuration has no setting {name!r}: {nearest(name, names)}")
-        for name, kind in _ENUMS.items():
-            if plain.get(name) is not None:
-                plain[name] = _enum_value(name, kind, plain[name])
-        if "set" in plain:
-            plain["set"] = tuple(plain["set"])
-        return cls(**plain)
+        for name in ("set", "record"):
+            if name in plain:
+                plain[name] = tuple(plain[name])
+        share = plain.pop("share", {})
+        if not isinstance(share, dict):
+            raise UsageError('share must be an object of options such as {"update_rate": 0.6}.')
+        return cls(share=ShareOptions(**_read(ShareOptions, share, "share.")), **_read(cls, plain, ""))
 
 
 _WHOLE_NUMBERS = {
@@ -193,7 +236,31 @@ _WHOLE_NUMBERS = {
     "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "report_every": 1,
     "evaluate_every": 1, "evaluation_episodes": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
-_ENUMS: dict[str, type[enum.Enum]] = {"exploration": ExplorationKind, "weights": Weights, "reward_of": RewardOf}
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Replace enums by their values, and leave out single options that are not set."""
+    plain = {name: getattr(value, "value", value) for name, value in values.items()}
+    return plain | {"share": {name: getattr(value, "value", value) for name, value in values["share"].items()
+                              if value is not None}}  # fmt: skip
+
+
+def _read(kind: type, plain: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return settings as they are to be, enums made from their values; names have to be those of `kind`."""
+    hints = typing.get_type_hints(kind)
+    for name in plain:
+        if name not in hints:
+            known = [each.name for each in dataclasses.fields(kind)]
+            raise UsageError(f"the configuration has no setting {prefix + name!r}: {nearest(name, known)}")
+    return {name: _typed(prefix + name, hints[name], value) for name, value in plain.items()}
+
+
+def _typed(name: str, hint: Any, value: Any) -> Any:
+    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for kind in choices:
+        if value is not None and isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return _enum_value(name, kind, value)
+    return value
 
 
 def _enum_value(name: str, kind: type[enum.Enum], value: object) -> enum.Enum:

@@ -25,7 +25,23 @@ def row_of(report: RoundReport) -> dict[str, Any]:
     row |= counter_means(report.counters, num_leading_axes=2)
     if report.has_learned.any():
         row |= {name: _number(values[report.has_learned].mean()) for name, values in report.learning.items()}
-    return row
+    return row | sharing_row(report)
+
+
+def sharing_row(report: RoundReport) -> dict[str, Any]:
+    """Sum up what was shared: traffic as means over episodes, of all agents together; the rest as it is now."""
+    if not report.sharing:
+        return {}
+    traffic = {name: report.sharing[name].sum(axis=1) for name in ("requests", "answers", "advised")}  # [round, env]
+    num_decisions = report.num_steps.sum() * report.returns.shape[-1]
+    return {
+        **{name: _number(values.mean()) for name, values in traffic.items()},
+        "advised_share": _number(traffic["advised"].sum() / num_decisions),
+        "requests_left": [int(left) for left in report.sharing["requests_left"][-1]],
+        "answers_left": [int(left) for left in report.sharing["answers_left"][-1]],
+        "num_observations": int(report.sharing["num_observations"][-1]),
+        "table_fill": _number(report.sharing["table_fill"][-1]),
+    }
 
 
 def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:

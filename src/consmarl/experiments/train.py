@@ -1,6 +1,7 @@
 """One run: a directory with its configuration, metrics, checkpoints and policy."""
 
 import dataclasses
+import functools
 import time
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,13 @@ def resume(out: Path) -> Path:
     config = _config_of(out)
     use_devices(config.devices)
     trainer = config.trainer()
-    state, episode = trainer.init(config.seed), 0
     if checkpoints.numbers(out / CHECKPOINTS):
-        restored = checkpoints.restore(out / CHECKPOINTS, state)
+        restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
         for sentence in restored.damaged:
             Console(stderr=True).print(sentence, markup=False)
         state, episode = restored.state, restored.number
+    else:
+        state, episode = trainer.init(config.seed), 0
     MetricsFile(out / METRICS).keep_until(episode)
     _run(config, trainer, out, state, episode)
     return out
@@ -73,7 +75,8 @@ def _run(config: TrainConfig, trainer: AnyTrainer, out: Path, state: TrainState,
             metrics.append(row | {"seconds": round(time.monotonic() - started, 3)})
             progress.advance(episode, row)
             if episode % config.checkpoint_every == 0 or episode == config.episodes:
-                checkpoints.save(out / CHECKPOINTS, episode, state, {}, keep=config.keep_checkpoints)
+                facts = trainer.sharing.facts(state.sharing)
+                checkpoints.save(out / CHECKPOINTS, episode, state, facts, keep=config.keep_checkpoints)
     export_policy(out / POLICY, trainer.learner.parameters(state.learner), config, episode)
 
 
@@ -102,5 +105,5 @@ def export(out: Path, path: Path) -> Path:
     """Write the policy of a run's newest whole checkpoint, finished or not."""
     config = _config_of(out)
     trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
-    restored = checkpoints.restore(out / CHECKPOINTS, trainer.init(config.seed))
+    restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)

@@ -78,9 +78,9 @@ def save(directory: Path, number: int, state: Any, facts: Mapping[str, Any], *, 
 def restore(directory: Path, like: Any) -> Restored:
     """Read the newest checkpoint that is whole, into the structure and onto the devices of `like`.
 
-    The leaves of `like` are arrays or `jax.ShapeDtypeStruct`; names, dtypes and shapes have to be those saved.
+    The leaves of `like` are arrays or `jax.ShapeDtypeStruct`; names, dtypes and shapes have to be those saved. Where
+    shapes change in a run, `like` is a function that makes it from the facts that were saved.
     """
-    expected = _named_leaves(like)
     damaged: list[str] = []
     for _, path in reversed(_candidates(directory)):
         try:
@@ -90,9 +90,11 @@ def restore(directory: Path, like: Any) -> Restored:
             damaged.append(str(error))
             continue
         saved = {leaf["name"]: leaf for leaf in manifest["leaves"]}
+        wanted = like(manifest["facts"]) if callable(like) else like
+        expected = _named_leaves(wanted)
         _require_match(path, saved, expected)
         leaves = [_placed(tensors[name], saved[name], leaf) for name, leaf in expected.items()]
-        state = jax.tree.unflatten(jax.tree.structure(like), leaves)
+        state = jax.tree.unflatten(jax.tree.structure(wanted), leaves)
         return Restored(manifest["number"], state, manifest["facts"], damaged)
     found = "; ".join(each.removesuffix(".") for each in damaged) or "nothing was saved there"
     raise UsageError(f"there is no whole checkpoint in {directory}: {found}.")

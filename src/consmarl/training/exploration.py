@@ -31,6 +31,7 @@ class Choice(NamedTuple):
 
     actions: jax.Array  # int32 [agent, env]
     is_exploring: jax.Array  # bool [agent, env]
+    is_starting: jax.Array  # bool [agent, env], exploring by a draw of this step rather than going on with it
     state: Any
 
 
@@ -46,9 +47,11 @@ class Exploration(abc.ABC):
         """Choose actions by their scores [agent, env, action], the largest being best."""
 
 
-def _merged(is_exploring: jax.Array, proposals: jax.Array, scores: jax.Array, state: Any) -> Choice:
+def _merged(
+    is_exploring: jax.Array, is_starting: jax.Array, proposals: jax.Array, scores: jax.Array, state: Any
+) -> Choice:
     best = jnp.argmax(scores, axis=-1)
-    return Choice(jnp.where(is_exploring, proposals, best).astype(jnp.int32), is_exploring, state)
+    return Choice(jnp.where(is_exploring, proposals, best).astype(jnp.int32), is_exploring, is_starting, state)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class EpsilonGreedy(Exploration):
         key_whether, key_what = jax.random.split(key)
         is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
         proposals = jax.random.randint(key_what, scores.shape[:-1], 0, scores.shape[-1])
-        return _merged(is_exploring, proposals, scores, state)
+        return _merged(is_exploring, is_exploring, proposals, scores, state)
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class EpsilonZGreedy(Exploration):
         length = jnp.floor(1 / chance).astype(jnp.int32)
         action = jnp.where(begins, drawn, state.action)
         num_left = jnp.where(begins, length - 1, jnp.maximum(state.num_left - 1, 0))
-        return _merged(goes_on | begins, action, scores, Run(action, num_left))
+        return _merged(goes_on | begins, begins, action, scores, Run(action, num_left))
 
 
 @dataclass(frozen=True)
@@ -126,4 +129,4 @@ class Greedy(Exploration):
         """Never explore."""
         del key, epsilon
         nowhere = jnp.zeros(scores.shape[:-1], bool)
-        return _merged(nowhere, nowhere.astype(jnp.int32), scores, state)
+        return _merged(nowhere, nowhere, nowhere.astype(jnp.int32), scores, state)

@@ -5,7 +5,9 @@ run's key and the number of the round, so a resumed run draws what an uninterrup
 """
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -14,9 +16,10 @@ import jax.numpy as jnp
 from consmarl.environments.interface import Environment
 from consmarl.learners.devices import agents_mesh, everywhere, on_every_device, placed
 from consmarl.learners.interface import AnyLearner
+from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
 from consmarl.training.parts import RoundReport, RunParts, TrainState
-from consmarl.training.rollout import Episodes, play_episodes
+from consmarl.training.rollout import Actors, Episodes, play_episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,36 +33,42 @@ class Trainer(RunParts):
     num_envs: int = 4
     num_devices: int = 1  # that share the agents
 
-    def init(self, seed: int) -> TrainState:
-        """Return the state before the first episode, on all devices."""
-        state = super().init(seed)
+    def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
+        """Return the state before the first episode, or one of the size that `facts` tell, on all devices."""
+        state = super().init(seed, facts)
         if self.num_devices == 1:
             return state
         mesh = agents_mesh(self.num_devices)
         by_agent = placed(state.replay, mesh, by_agent=True)
         return placed(state, mesh, by_agent=False)._replace(replay=by_agent)
 
-    def run(self, state: TrainState, num_rounds: int) -> tuple[TrainState, RoundReport]:
+    def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
         """Play and learn for so many rounds; the state that is handed in is used up."""
+        state = self.with_room(state, num_rounds)
         if self.num_devices == 1:
-            return _run(self, num_rounds, state)
-        with jax.set_mesh(agents_mesh(self.num_devices)):
-            return _run_on_devices(self, num_rounds, state)
+            state, report = _run(self, num_rounds, is_recording, state)
+        else:
+            mesh = agents_mesh(self.num_devices)
+            state = state._replace(sharing=placed(state.sharing, mesh, by_agent=False))
+            with jax.set_mesh(mesh):
+                state, report = _run_on_devices(self, num_rounds, is_recording, state)
+        self.sharing.check(state.sharing)
+        return state, report
 
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int) -> Episodes:
         """Play greedily, without exploration or sharing."""
         return _evaluate(self.world, self.learner, num_episodes, parameters, key)
 
-    def _play(self, parameters: Any, epsilons: jax.Array, key: jax.Array) -> Episodes:
-        return play_episodes(self.world, self.learner, self.exploration, parameters, epsilons, key, self.num_envs)
-
-    def _round(self, state: TrainState) -> tuple[TrainState, RoundReport]:
+    def _round(self, is_recording: bool, state: TrainState) -> tuple[TrainState, RoundReport]:
+        play = functools.partial(play_episodes, self.world, self.actors, num_envs=self.num_envs,
+                                 is_recording=is_recording)  # fmt: skip
         key_round = jax.random.fold_in(state.key, state.num_rounds)
         key_play, key_learn = jax.random.split(key_round)
         steps_before = state.num_env_steps + self.num_envs * jnp.arange(self.world.episode_limit)
         epsilons = self.epsilon(steps_before)
         parameters = self.learner.parameters(state.learner)
-        episodes = on_every_device(self._play, parameters, epsilons, key_play)
+        first_episode = state.num_rounds * self.num_envs
+        episodes = on_every_device(play, parameters, state.sharing, epsilons, first_episode, key_play)
         replay, learned = self.learning.store_and_learn(state.learner, state.replay, episodes.batch, key_learn)
         report = RoundReport(
             returns=episodes.batch.rewards.sum(axis=2).T,
@@ -68,16 +77,27 @@ class Trainer(RunParts):
             epsilon=epsilons[0],
             learning=learned.metrics,
             has_learned=learned.has_learned,
+            sharing=self.sharing.report(episodes.sharing, episodes.traffic),
+            records=episodes.records,
         )
-        num_env_steps = state.num_env_steps + episodes.batch.num_steps.sum()
-        return TrainState(everywhere(learned.learner), replay, state.key, state.num_rounds + 1, num_env_steps), report
+        following = TrainState(
+            learner=everywhere(learned.learner),
+            sharing=episodes.sharing,
+            replay=replay,
+            key=state.key,
+            num_rounds=state.num_rounds + 1,
+            num_env_steps=state.num_env_steps + episodes.batch.num_steps.sum(),
+        )
+        return following, report
 
 
-def _run_rounds(trainer: Trainer, num_rounds: int, state: TrainState) -> tuple[TrainState, RoundReport]:
-    return jax.lax.scan(lambda carry, _: trainer._round(carry), state, length=num_rounds)
+def _run_rounds(
+    trainer: Trainer, num_rounds: int, is_recording: bool, state: TrainState
+) -> tuple[TrainState, RoundReport]:
+    return jax.lax.scan(lambda carry, _: trainer._round(is_recording, carry), state, length=num_rounds)
 
 
-_compiled = functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+_compiled = functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 _run = _compiled(_run_rounds)
 # cores that are devices of their own must not lend each other threads: each has its share of the agents to do
 _run_on_devices = _compiled(_run_rounds, compiler_options={"xla_cpu_multi_thread_eigen": False})
@@ -88,4 +108,5 @@ def _evaluate(
     world: Environment[Any, Any, Any], learner: AnyLearner, num_episodes: int, parameters: Any, key: jax.Array
 ) -> Episodes:
     no_epsilon = jnp.zeros(world.episode_limit)
-    return play_episodes(world, learner, Greedy(), parameters, no_epsilon, key, num_episodes)
+    actors = Actors(learner, Greedy(), NoSharing())
+    return play_episodes(world, actors, parameters, (), no_epsilon, jnp.zeros((), jnp.int32), key, num_episodes)

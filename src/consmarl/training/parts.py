@@ -1,16 +1,21 @@
 """A run's parts, whether its world steps in compiled code or in Python."""
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from consmarl.learners.interface import AnyLearner
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import EpsilonGreedy, Exploration, LinearSchedule
 from consmarl.training.learning import LearningPhase
 from consmarl.training.replay import Replay, ReplayState
+from consmarl.training.rollout import Actors
 
 
 class TrainState(NamedTuple):
@@ -20,6 +25,7 @@ class TrainState(NamedTuple):
     """
 
     learner: Any
+    sharing: Any
     replay: ReplayState
     key: jax.Array
     num_rounds: jax.Array  # int32
@@ -35,6 +41,8 @@ class RoundReport(NamedTuple):
     epsilon: jax.Array
     learning: dict[str, jax.Array]  # [update, network]
     has_learned: jax.Array  # bool [update]
+    sharing: dict[str, jax.Array]  # empty where nobody shares
+    records: Any  # [step, …] of every episode, or () where nothing is recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +53,7 @@ class RunParts:
     learner: AnyLearner
     exploration: Exploration = field(default_factory=EpsilonGreedy)
     epsilon: LinearSchedule = field(default_factory=LinearSchedule)
+    sharing: Sharing = field(default_factory=NoSharing)
     num_envs: int = 1
     batch_episodes: int = 32
     replay_episodes: int = 10_000
@@ -67,12 +76,24 @@ class RunParts:
         """What follows the playing of episodes."""
         return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps)
 
-    def init(self, seed: int) -> TrainState:
-        """Return the state before the first episode."""
+    @property
+    def actors(self) -> Actors:
+        """Those who decide in training."""
+        return Actors(self.learner, self.exploration, self.sharing)
+
+    def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
+        """Return the state before the first episode, or one of the size that `facts` of a later one tell."""
         key_weights, key_run = jax.random.split(jax.random.key(seed))
         zero = jnp.zeros((), jnp.int32)
         learner_state = _init_learner(self.learner, key_weights)
-        return TrainState(learner_state, self.replay.init(), key_run, zero, jnp.copy(zero))
+        sharing = self.sharing.init(self.world.num_agents, self.world.num_actions)
+        sharing = self.sharing.sized(sharing, facts)
+        return TrainState(learner_state, sharing, self.replay.init(), key_run, zero, jnp.copy(zero))
+
+    def with_room(self, state: TrainState, num_rounds: int) -> TrainState:
+        """Return the state with room for all that so many rounds can meet."""
+        num_visits = num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
+        return state._replace(sharing=self.sharing.with_room(state.sharing, num_visits))
 
 
 @functools.partial(jax.jit, static_argnums=0)

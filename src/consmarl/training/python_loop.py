@@ -16,11 +16,13 @@ import numpy as np
 
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.interface import Counters
-from consmarl.learners.interface import AnyLearner, EpisodeBatch
-from consmarl.training.exploration import Exploration, Greedy, LinearSchedule
+from consmarl.learners.interface import EpisodeBatch
+from consmarl.sharing.interface import Traffic
+from consmarl.sharing.none import NoSharing
+from consmarl.training.exploration import Greedy, LinearSchedule
 from consmarl.training.learning import Learned, LearningPhase
 from consmarl.training.parts import RoundReport, RunParts, TrainState
-from consmarl.training.rollout import Episodes, Turn, act
+from consmarl.training.rollout import Actors, Episodes, Moment, Turn, act, first_turn
 
 SEED_BITS = 31  # environments differ in what they take, and all take these
 
@@ -39,27 +41,35 @@ class PythonTrainer(RunParts):
 
     world: ForeignWorld
 
-    def run(self, state: TrainState, num_rounds: int) -> tuple[TrainState, RoundReport]:
+    def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
         """Play and learn for so many rounds; the state that is handed in is used up."""
+        state = self.with_room(state, num_rounds)
         reports = []
         for _ in range(num_rounds):
-            state, report = self._round(state)
+            state, report = self._round(state, is_recording=is_recording)
             reports.append(report)
+        self.sharing.check(state.sharing)
         return state, jax.tree.map(lambda *rounds: np.stack(rounds), *jax.device_get(reports))
 
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int) -> Episodes:
         """Play greedily, without exploration or sharing."""
         no_epsilon = jnp.zeros(self.world.episode_limit)
         keys = jax.random.split(key, num_episodes)
-        played = [play_episode(self.world, self.learner, Greedy(), parameters, no_epsilon, each) for each in keys]
-        return Episodes(_joined(played), Counters({}, {}))
+        actors = Actors(self.learner, Greedy(), NoSharing())
+        played = [play_episode(self.world, actors, parameters, (), no_epsilon, 0, each) for each in keys]
+        nothing = np.zeros((self.world.num_agents, num_episodes), np.int32)
+        traffic = Traffic(nothing, nothing, nothing, nothing)
+        return Episodes(_joined(each.batch for each in played), Counters({}, {}), traffic, (), ())
 
-    def _round(self, state: TrainState) -> tuple[TrainState, RoundReport]:
+    def _round(self, state: TrainState, *, is_recording: bool) -> tuple[TrainState, RoundReport]:
         limit = self.world.episode_limit
         key_play, key_learn, epsilons = _prepare(self.epsilon, limit, state.key, state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
-        batch = play_episode(self.world, self.learner, self.exploration, parameters, epsilons, key_play)
+        sharing, state = state.sharing, state._replace(sharing=())  # playing uses up what sharing keeps
+        played = play_episode(self.world, self.actors, parameters, sharing, epsilons, int(state.num_rounds), key_play,
+                              is_recording=is_recording)  # fmt: skip
         del parameters  # their buffers are given away with the state
+        batch = played.batch
         state, learned = _store_and_learn(self.learning, state, batch, key_learn)
         report = RoundReport(
             returns=batch.rewards.sum(axis=2).T,
@@ -68,25 +78,39 @@ class PythonTrainer(RunParts):
             epsilon=epsilons[0],
             learning=learned.metrics,
             has_learned=learned.has_learned,
+            sharing=self.sharing.report(played.sharing, played.traffic),
+            records=played.records,
         )
-        return state, report
+        return state._replace(sharing=played.sharing), report
 
 
 def play_episode(
     world: ForeignWorld,
-    learner: AnyLearner,
-    exploration: Exploration,
+    actors: Actors,
     parameters: Any,
+    sharing: Any,
     epsilons: jax.Array,
+    episode: int,
     key: jax.Array,
-) -> EpisodeBatch:
-    """Play one episode; `epsilons` [step] is ε in every step, and what follows an early end is zeros."""
+    *,
+    is_recording: bool = False,
+) -> Episodes:
+    """Play one episode; `epsilons` [step] is ε in every step, and what follows an early end is zeros.
+
+    `sharing` is the state that sharing comes with, which is used up, and `episode` the episode's number.
+    """
     keys = _episode_keys(world.episode_limit, key)
     codes = [world.reset(int(keys.seed))]
-    turn = _first_turn(learner, exploration, parameters, codes[0], keys.memory)
+    turn = _first_turn(actors, world.episode_limit, parameters, codes[0], keys.memory)
     actions, rewards, terminated = [], [], False
+    traffics, records = [], []
     for number in range(world.episode_limit):
-        turn = _decide(learner, exploration, parameters, turn, epsilons, keys.steps, number)
+        moment = Moment(number, epsilons[number], np.array([episode], np.int32))
+        turn, sharing, traffic, record = _decide(
+            actors, is_recording, parameters, turn, sharing, moment, keys.steps[number]
+        )
+        traffics.append(traffic)
+        records.append(record)
         chosen = np.asarray(turn.last_actions)[:, 0]
         step = world.step(chosen)
         codes.append(step.codes)
@@ -96,13 +120,23 @@ def play_episode(
             terminated = step.terminated
             break
         turn = turn._replace(codes=step.codes[None])
-    return EpisodeBatch(
+    batch = EpisodeBatch(
         codes=_padded(codes, world.episode_limit + 1, np.float32),
         actions=_padded(actions, world.episode_limit, np.uint8),
         rewards=_padded(rewards, world.episode_limit, np.float32),
         num_steps=_single(len(actions), np.int32),
         terminated=_single(terminated, np.bool_),
     )
+    totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
+    recorded = jax.tree.map(lambda *rows: _filled(rows, world.episode_limit), *jax.device_get(records))
+    return Episodes(batch, Counters({}, {}), totals, sharing, (recorded, ()) if is_recording else ())
+
+
+def _filled(rows: tuple[Any, ...], length: int) -> Any:
+    """Stack steps, and fill up with zeros what follows an early end."""
+    filled = np.zeros((length, *rows[0].shape), rows[0].dtype)
+    filled[: len(rows)] = rows
+    return filled
 
 
 def _padded(steps: list[Any], length: int, dtype: Any) -> Any:
@@ -139,34 +173,28 @@ def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _first_turn(
-    learner: AnyLearner, exploration: Exploration, parameters: Any, codes: jax.Array, key: jax.Array
-) -> Turn:
-    num_agents = codes.shape[0]
-    return Turn(
-        states=(),
-        codes=codes[None],
-        memory=learner.begin(parameters, key, codes[:, None]),
-        last_actions=jnp.full((num_agents, 1), -1, jnp.int32),
-        exploration=exploration.begin(num_agents, 1),
-        is_live=jnp.ones(1, bool),
-    )
+def _first_turn(actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array) -> Turn:
+    # sharing's state is handed on beside the turn, so that its buffers can be used in place
+    return first_turn(actors, parameters, (), codes[None], limit, (), key)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=4)
 def _decide(
-    learner: AnyLearner,
-    exploration: Exploration,
-    parameters: Any,
-    turn: Turn,
-    epsilons: jax.Array,
-    keys: jax.Array,
-    number: int,
-) -> Turn:
+    actors: Actors, is_recording: bool, parameters: Any, turn: Turn, sharing: Any, moment: Moment, key: jax.Array
+) -> tuple[Turn, Any, Traffic, Any]:
     """Return the turn with this step's decisions in it; the world has yet to be asked."""
-    key_act, _ = jax.random.split(keys[number])  # the other half is the world's in the compiled loop
-    memory, choice = act(learner, exploration, parameters, turn, epsilons[number], key_act)
-    return turn._replace(memory=memory, last_actions=choice.actions, exploration=choice.state)
+    key_act, _ = jax.random.split(key)  # the other half is the world's in the compiled loop
+    turn = turn._replace(sharing=sharing)
+    decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
+    shared = decision.shared
+    following = turn._replace(
+        memory=decision.memory,
+        last_actions=shared.actions,
+        exploration=decision.exploration,
+        sharing=(),
+        sharing_memory=shared.memory,
+    )
+    return following, shared.state, shared.traffic, shared.record
 
 
 @functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
@@ -175,6 +203,6 @@ def _store_and_learn(
 ) -> tuple[TrainState, Learned]:
     replay, learned = learning.store_and_learn(state.learner, state.replay, batch, key)
     num_env_steps = state.num_env_steps + batch.num_steps.sum()
-    following = TrainState(learned.learner, replay, state.key, state.num_rounds + 1, num_env_steps)
+    following = TrainState(learned.learner, (), replay, state.key, state.num_rounds + 1, num_env_steps)
     # the learner's state is in `following`: given out twice it would be copied
     return following, learned._replace(learner=())

@@ -1,7 +1,7 @@
 """Whole episodes in several environments side by side: the acting step, and the loop around it.
 
-The acting step is the one place where scores and exploration meet.
-Axes: worlds have `[env, agent, …]`, learners `[agent, env, …]`.
+The acting step is the one place where scores, exploration and sharing meet.
+Axes: worlds have `[env, agent, …]`, learners and sharing `[agent, env, …]`.
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +11,17 @@ import jax.numpy as jnp
 
 from consmarl.environments.interface import Counters, Environment
 from consmarl.learners.interface import AnyLearner, EpisodeBatch
-from consmarl.training.exploration import Choice, Exploration
+from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
+from consmarl.sharing.options import TeacherMemory
+from consmarl.training.exploration import Exploration
+
+
+class Actors(NamedTuple):
+    """Those who decide: how they value, explore and share. Hashable, and fixed while code is compiled."""
+
+    learner: AnyLearner
+    exploration: Exploration
+    sharing: Sharing
 
 
 class Turn(NamedTuple):
@@ -22,7 +32,25 @@ class Turn(NamedTuple):
     memory: Any
     last_actions: jax.Array  # int32 [agent, env], −1 at first
     exploration: Any
+    sharing: Any
+    sharing_memory: Any
     is_live: jax.Array  # bool [env], whose episode goes on
+
+
+class Moment(NamedTuple):
+    """When a step is."""
+
+    step: jax.Array  # int32, its number
+    epsilon: jax.Array
+    episode: jax.Array  # int32 [env], the episodes' numbers
+
+
+class Decision(NamedTuple):
+    """What a step's deciding leads to."""
+
+    memory: Any
+    exploration: Any
+    shared: Shared
 
 
 class Episodes(NamedTuple):
@@ -30,61 +58,122 @@ class Episodes(NamedTuple):
 
     batch: EpisodeBatch
     counters: Counters  # [env, …]
+    traffic: Traffic  # [agent, env], sums over the steps
+    sharing: Any  # state after them
+    records: Any  # [step, …], or () where nothing is recorded
 
 
 def act(
-    learner: AnyLearner,
-    exploration: Exploration,
-    parameters: Any,
-    turn: Turn,
-    epsilon: jax.Array,
-    key: jax.Array,
-) -> tuple[Any, Choice]:
-    """Let every agent in every environment decide: (memory, choice)."""
+    actors: Actors, parameters: Any, turn: Turn, moment: Moment, key: jax.Array, *, is_recording: bool = False
+) -> Decision:
+    """Let every agent in every environment decide."""
     key_learner, key_explore = jax.random.split(key)
+    key_share = jax.random.fold_in(key, 2)  # apart from the others, so that sharing changes no other draw
+    learner = actors.learner
     codes = turn.codes.swapaxes(0, 1)
     memory, scores = learner.act(parameters, turn.memory, codes, turn.last_actions, key_learner)
-    return memory, exploration.choose(key_explore, scores, epsilon, turn.exploration)
+    choice = actors.exploration.choose(key_explore, scores, moment.epsilon, turn.exploration)
+    situation = Situation(
+        codes=codes,
+        values=scores,
+        actions=choice.actions,
+        is_exploring=choice.is_exploring,
+        is_starting=choice.is_starting,
+        is_live=turn.is_live,
+        epsilon=moment.epsilon,
+        episode=moment.episode,
+        step=moment.step,
+    )
+    ask_teachers = in_students_place(actors, parameters, turn, memory, key_learner)
+    shared = actors.sharing.share(
+        key_share, situation, ask_teachers, turn.sharing, turn.sharing_memory, is_recording=is_recording
+    )
+    return Decision(memory, choice.state, shared)
+
+
+def in_students_place(actors: Actors, parameters: Any, turn: Turn, memory_after: Any, key: jax.Array) -> AskTeachers:
+    """Return a function that has every agent value the actions of given students in their place."""
+    num_agents = turn.last_actions.shape[0]
+    kind = actors.sharing.teacher_memory
+
+    def everybodys(rows: jax.Array) -> jax.Array:
+        return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
+
+    def ask_teachers(students: jax.Array, envs: jax.Array) -> jax.Array:
+        remembered = memory_after if kind is TeacherMemory.STUDENT_AFTER_STEP else turn.memory
+        if kind is TeacherMemory.OWN:
+            memory = jax.tree.map(lambda leaf: leaf[:, envs], remembered)
+        else:
+            memory = jax.tree.map(lambda leaf: everybodys(leaf[students, envs]), remembered)
+        codes, last_actions = turn.codes[envs, students], turn.last_actions[students, envs]
+        # whoever can act for itself can act for another: a teacher is an agent with somebody else's observation
+        _, values = actors.learner.act(parameters, memory, everybodys(codes), everybodys(last_actions), key)
+        return values
+
+    return ask_teachers
+
+
+def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, limit: int, sharing: Any,
+               key: jax.Array) -> Turn:  # fmt: skip
+    """Return the turn before the first step of episodes whose first observations are `codes`."""
+    num_envs, num_agents, _ = codes.shape
+    return Turn(
+        states=states,
+        codes=codes,
+        memory=actors.learner.begin(parameters, key, codes.swapaxes(0, 1)),
+        last_actions=jnp.full((num_agents, num_envs), -1, jnp.int32),
+        exploration=actors.exploration.begin(num_agents, num_envs),
+        sharing=sharing,
+        sharing_memory=actors.sharing.begin(num_agents, num_envs, limit),
+        is_live=jnp.ones(num_envs, bool),
+    )
 
 
 def play_episodes(
     world: Environment[Any, Any, Any],
-    learner: AnyLearner,
-    exploration: Exploration,
+    actors: Actors,
     parameters: Any,
+    sharing: Any,
     epsilons: jax.Array,
+    first_episode: jax.Array,
     key: jax.Array,
     num_envs: int,
+    *,
+    is_recording: bool = False,
 ) -> Episodes:
-    """Play one episode in each of `num_envs` environments; `epsilons` [step] is ε in every step."""
+    """Play one episode in each of `num_envs` environments.
+
+    `epsilons` [step] is ε in every step, `sharing` the state that sharing comes with, and `first_episode` the number
+    of the first of these episodes.
+    """
     key_reset, key_memory, key_steps = jax.random.split(key, 3)
     states = jax.vmap(world.reset)(jax.random.split(key_reset, num_envs))
     codes = jax.vmap(world.observe)(states)
-    first = Turn(
-        states=states,
-        codes=codes,
-        memory=learner.begin(parameters, key_memory, codes.swapaxes(0, 1)),
-        last_actions=jnp.full((world.num_agents, num_envs), -1, jnp.int32),
-        exploration=exploration.begin(world.num_agents, num_envs),
-        is_live=jnp.ones(num_envs, bool),
-    )
+    first = first_turn(actors, parameters, states, codes, world.episode_limit, sharing, key_memory)
+    episode = first_episode + jnp.arange(num_envs)
 
-    def step(turn: Turn, now: tuple[jax.Array, jax.Array]) -> tuple[Turn, Any]:
-        key_now, epsilon = now
+    def step(turn: Turn, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Turn, Any]:
+        key_now, epsilon, number = now
         key_act, key_world = jax.random.split(key_now)
-        memory, choice = act(learner, exploration, parameters, turn, epsilon, key_act)
+        moment = Moment(number, epsilon, episode)
+        decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
+        shared = decision.shared
         keys_world = jax.random.split(key_world, num_envs)
-        states, outcomes = jax.vmap(world.step)(keys_world, turn.states, choice.actions.T)
+        states, outcomes = jax.vmap(world.step)(keys_world, turn.states, shared.actions.T)
         states = jax.tree.map(lambda new, old: jnp.where(_like(turn.is_live, new), new, old), states, turn.states)
         rewards = jnp.where(turn.is_live[:, None], outcomes.rewards, 0.0)
         ends_by_task = turn.is_live & outcomes.terminated
         codes = jax.vmap(world.observe)(states)
         is_live = turn.is_live & ~outcomes.done
-        following = Turn(states, codes, memory, choice.actions, choice.state, is_live)
-        return following, (codes, choice.actions, rewards, turn.is_live, ends_by_task)
+        following = Turn(states, codes, decision.memory, shared.actions, decision.exploration, shared.state,
+                         shared.memory, is_live)  # fmt: skip
+        recorded = (shared.record, turn.states) if is_recording else ()
+        seen = (codes, shared.actions, rewards, turn.is_live, ends_by_task)
+        return following, (seen, shared.traffic, recorded)
 
-    now = (jax.random.split(key_steps, world.episode_limit), epsilons)
-    last, (codes_t, actions, rewards, is_live, ends_by_task) = jax.lax.scan(step, first, now)
+    now = (jax.random.split(key_steps, world.episode_limit), epsilons, jnp.arange(world.episode_limit))
+    last, (seen, traffic, records) = jax.lax.scan(step, first, now)
+    codes_t, actions, rewards, is_live, ends_by_task = seen
     batch = EpisodeBatch(
         codes=jnp.concatenate([codes[None], codes_t]).transpose(2, 1, 0, 3),
         actions=actions.transpose(1, 2, 0).astype(jnp.uint8),
@@ -92,7 +181,8 @@ def play_episodes(
         num_steps=is_live.sum(axis=0),
         terminated=ends_by_task.any(axis=0),
     )
-    return Episodes(batch, jax.vmap(world.counters)(last.states))
+    totals = jax.tree.map(lambda rows: rows.sum(axis=0), traffic)
+    return Episodes(batch, jax.vmap(world.counters)(last.states), totals, last.sharing, records)
 
 
 def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:

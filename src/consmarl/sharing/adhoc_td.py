@@ -1,0 +1,90 @@
+"""AdHocTD: teachers tell their best action, students do what most of them say (Eq. 1 and 2)."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.environments import validation
+from consmarl.errors import UsageError
+from consmarl.sharing import equations
+from consmarl.sharing.mechanism import Draws, Exchange, Mechanism, Request, Teachers
+from consmarl.sharing.options import AskGate, AskWhen, Giving, Preset
+from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdHocTD(Mechanism):
+    """Advice by majority; defaults are the paper's."""
+
+    give_scale: float = 1.5  # υ_g
+    giving: Giving = Giving.BY_IMPORTANCE
+
+    @classmethod
+    def preset(cls, preset: Preset, **changes: Any) -> Self:
+        """Return settings that belong together, with changes."""
+        return cls(**(_PRESETS[preset] | changes))
+
+    def __post_init__(self) -> None:
+        """Check what can be checked."""
+        super().__post_init__()
+        if validation.finite_number("give_scale", self.give_scale) <= 0:
+            raise UsageError(f"give_scale must be above 0, not {self.give_scale}: at 0 nobody ever answers.")
+
+    def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
+        """Answer with the probability of Eq. 2, which is 0 for what was never met."""
+        del request
+        if self.giving is Giving.ALWAYS:
+            return jnp.full(draws.giving.shape, Reply.ANSWERED, jnp.uint8)
+        chance = jax.vmap(equations.giving_probability, (0, 0, None))(
+            teachers.num_visits, teachers.values, self.give_scale
+        )
+        is_known = jnp.where(teachers.num_visits > 0, jnp.uint8(Reply.UNIMPORTANT), jnp.uint8(Reply.NEVER_SEEN))
+        return jnp.where(draws.giving < chance, jnp.uint8(Reply.ANSWERED), is_known)
+
+    def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
+        """Do what most teachers say; among equals, chance decides."""
+        is_sent = replies == Reply.ANSWERED
+        best = jnp.argmax(teachers.values, axis=1)
+        num_actions = len(request.values)
+        votes = jnp.sum((best[:, None] == jnp.arange(num_actions)[None, :]) & is_sent[:, None], axis=0)
+        is_ahead = (votes == jnp.max(votes)).astype(jnp.float32)
+        policies = jax.vmap(equations.boltzmann_policy)(teachers.values)
+        nothing = jnp.zeros(best.shape)
+        told = TeacherRecord(
+            reply=replies,
+            num_visits=teachers.num_visits,
+            best_action=best.astype(jnp.uint8),
+            worst_action=jnp.zeros(best.shape, jnp.uint8),
+            best_probability=jnp.max(policies, axis=1),
+            worst_probability=nothing,
+            confidence=nothing,
+            prestige=nothing,
+            max_value=jnp.max(teachers.values, axis=1),
+        )
+        student = StudentRecord(
+            policy_before=equations.boltzmann_policy(request.values),
+            modified=votes.astype(jnp.float32),
+            policy_after=is_ahead / jnp.sum(is_ahead),
+            confidence_after=jnp.zeros(()),
+            negative_weight=jnp.zeros(()),
+            is_best=jnp.zeros((), bool),
+            num_excluded=jnp.zeros((), jnp.uint8),
+            is_advised=jnp.any(is_sent),
+            action=equations.draw_action(is_ahead, draws.which).astype(jnp.uint8),
+        )
+        return Exchange(student, told)
+
+
+_PRESETS: dict[Preset, dict[str, Any]] = {
+    Preset.PAPER: {},
+    Preset.RELEASE: dict(
+        ask_gate=AskGate.EXPLORING,
+        ask_when=AskWhen.FIRST_STEP,
+        has_second_draw=True,
+        enforces_answer_budget=False,
+        giving=Giving.ALWAYS,
+    ),
+    Preset.RECOMMENDED: dict(ask_gate=AskGate.EXPLORING),
+}

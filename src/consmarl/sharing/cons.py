@@ -1,0 +1,143 @@
+"""CONS: teachers tell their best and their worst action, students absorb both with caution (Algorithms 2 and 3)."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.environments import validation
+from consmarl.errors import UsageError
+from consmarl.sharing import equations
+from consmarl.sharing.equations import Messages
+from consmarl.sharing.mechanism import Draws, Exchange, Mechanism, Request, Teachers
+from consmarl.sharing.options import AskGate, AskWhen, Gained, Knowledge, Normalisation, Preset, Sampling
+from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cons(Mechanism):
+    """Cautiously-optimistic knowledge sharing; defaults are the paper's."""
+
+    weight_shape: float = 0.0  # a, in Eq. 8
+    knowledge: Knowledge = Knowledge.SCHEDULE
+    fixed_negative_weight: float = 0.5  # w_n, where weights are fixed
+    update_rate: float = 0.6  # τ; the paper has none, the authors' code this
+    policy_temperature: float = 1.0  # T, in Eq. 5
+    temperature: float = 1.0  # κ of the softmax that makes p̃ a policy; the authors' code has 0.3
+    normalisation: Normalisation = Normalisation.ALL_NAMING
+    gained: Gained = Gained.PROBABILITY_CHANGED
+    sampling: Sampling = Sampling.TARGETED
+    requires_seen: bool = False  # whether teachers must have met the observation
+
+    @classmethod
+    def preset(cls, preset: Preset, **changes: Any) -> Self:
+        """Return settings that belong together, with changes."""
+        return cls(**(_PRESETS[preset] | changes))
+
+    def __post_init__(self) -> None:
+        """Check what can be checked."""
+        super().__post_init__()
+        if validation.finite_number("weight_shape", self.weight_shape) > 1:
+            raise UsageError(f"weight_shape must be at most 1, not {self.weight_shape}: w_n may not rise above 1.")
+        validation.probability("fixed_negative_weight", self.fixed_negative_weight)
+        if not 0 < validation.finite_number("update_rate", self.update_rate) <= 1:
+            raise UsageError(f"update_rate must be above 0 and at most 1, not {self.update_rate}.")
+        for name in ("policy_temperature", "temperature"):
+            if validation.finite_number(name, getattr(self, name)) <= 0:
+                raise UsageError(f"{name} must be above 0, not {getattr(self, name)}.")
+
+    def negative_weight(self, episode: jax.Array) -> jax.Array:
+        """Return w_n in an episode; w_p is the rest of 1."""
+        fixed = {
+            Knowledge.NEGATIVE_ONLY: 1.0,
+            Knowledge.POSITIVE_ONLY: 0.0,
+            Knowledge.FIXED: self.fixed_negative_weight,
+        }
+        if self.knowledge in fixed:
+            return jnp.full(jnp.shape(episode), fixed[self.knowledge])
+        return equations.negative_weight(episode, self.start_episode, self.weight_shape)
+
+    def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
+        """Answer with more or better experience (Algorithm 2)."""
+        del draws
+        knows_more = jax.vmap(equations.has_more_or_better_experience, (0, None, 0, None))(
+            teachers.num_visits, request.num_visits, teachers.values, request.values
+        )
+        replies = jnp.where(knows_more, jnp.uint8(Reply.ANSWERED), jnp.uint8(Reply.KNOWS_LESS))
+        if not self.requires_seen:
+            return replies
+        return jnp.where(teachers.num_visits > 0, replies, jnp.uint8(Reply.NEVER_SEEN))
+
+    def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
+        """Absorb the answers and draw an action (Algorithm 3)."""
+        told = self._told(teachers, replies)
+        messages = Messages(
+            best_action=told.best_action.astype(jnp.int32),
+            best_probability=told.best_probability,
+            worst_action=told.worst_action.astype(jnp.int32),
+            worst_probability=told.worst_probability,
+            prestige=told.prestige,
+            is_sent=replies == Reply.ANSWERED,
+        )
+        before = equations.boltzmann_policy(request.values, self.policy_temperature)
+        negative = self.negative_weight(request.episode)
+        modified = jax.vmap(equations.modified_probability, (0, 0) + (None,) * 5)(
+            jnp.arange(len(before)), before, messages, 1 - negative, negative, self.update_rate, self.normalisation
+        )
+        if self.gained is Gained.PROBABILITY_CHANGED:
+            is_advised = jnp.any(modified.probability != before)
+        else:
+            is_advised = jnp.any(modified.is_raised | modified.is_lowered)
+        after = equations.boltzmann_policy(modified.probability, self.temperature)
+        confidence = equations.policy_confidence(after)
+        if self.sampling is Sampling.TARGETED:
+            drawn = equations.targeted_exploration(after, confidence, draws.whether, draws.which)
+        else:
+            plain = equations.draw_action(after, draws.which)
+            drawn = equations.Drawn(plain, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
+        student = StudentRecord(
+            policy_before=before,
+            modified=modified.probability,
+            policy_after=after,
+            confidence_after=confidence,
+            negative_weight=negative,
+            is_best=drawn.is_best,
+            num_excluded=drawn.num_excluded.astype(jnp.uint8),
+            is_advised=is_advised,
+            action=drawn.action.astype(jnp.uint8),
+        )
+        return Exchange(student, told)
+
+    def _told(self, teachers: Teachers, replies: jax.Array) -> TeacherRecord:
+        """Return what each teacher would say, whether or not it answers."""
+        policies = jax.vmap(equations.boltzmann_policy, (0, None))(teachers.values, self.policy_temperature)
+        confidence = jax.vmap(equations.policy_confidence)(policies)
+        return TeacherRecord(
+            reply=replies,
+            num_visits=teachers.num_visits,
+            best_action=jnp.argmax(policies, axis=1).astype(jnp.uint8),
+            worst_action=jnp.argmin(policies, axis=1).astype(jnp.uint8),
+            best_probability=jnp.max(policies, axis=1),
+            worst_probability=jnp.min(policies, axis=1),
+            confidence=confidence,
+            prestige=jax.vmap(equations.prestige)(teachers.num_visits, confidence),
+            max_value=jnp.max(teachers.values, axis=1),
+        )
+
+
+_PRESETS: dict[Preset, dict[str, Any]] = {
+    Preset.PAPER: {},
+    Preset.RELEASE: dict(
+        ask_gate=AskGate.EXPLORING,
+        ask_when=AskWhen.FIRST_STEP,
+        has_second_draw=True,
+        enforces_answer_budget=False,
+        knowledge=Knowledge.NEGATIVE_ONLY,
+        temperature=0.3,
+        normalisation=Normalisation.PASSING,
+        gained=Gained.TEACHER_PASSED,
+        requires_seen=True,
+    ),
+    Preset.RECOMMENDED: dict(ask_gate=AskGate.EXPLORING, temperature=0.3),
+}

@@ -1,0 +1,138 @@
+"""Equations 1, 2 and 4 to 10 of the paper, and Algorithm 1: one function each, unbatched, on one observation.
+
+Equation 3 is the loss that agents learn by, which sharing leaves alone: `learners/td.py`. Axes: values and policies
+are `[action]`, what teachers say is `[teacher]`. Chance comes in as uniform draws from [0, 1), so that whoever brings
+the same draws gets the same actions.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.sharing.options import Normalisation
+
+
+def asking_probability(num_visits: jax.Array, scale: float) -> jax.Array:
+    """Eq. 1, P_ask = (1 + υ_a)^−√n: the better an agent knows what it sees, the less it asks."""
+    return (1.0 + scale) ** -jnp.sqrt(num_visits.astype(jnp.float32))
+
+
+def giving_probability(num_visits: jax.Array, values: jax.Array, scale: float) -> jax.Array:
+    """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): who knows it well, and where it matters."""
+    importance = jnp.max(values) - jnp.min(values)
+    return 1.0 - (1.0 + scale) ** -(jnp.sqrt(num_visits.astype(jnp.float32)) * importance)
+
+
+def policy_confidence(policy: jax.Array) -> jax.Array:
+    """Eq. 4, Γ: the policy's standard deviation, from 0 where all actions are alike to 1 where one has all."""
+    num_actions = policy.shape[0]
+    return jnp.minimum(num_actions * jnp.std(policy) / jnp.sqrt(num_actions - 1.0), 1.0)
+
+
+def boltzmann_policy(values: jax.Array, temperature: float = 1.0) -> jax.Array:
+    """Eq. 5, π: probabilities of actions from their values."""
+    return jax.nn.softmax(values / temperature)
+
+
+def has_more_or_better_experience(
+    teacher_visits: jax.Array, student_visits: jax.Array, teacher_values: jax.Array, student_values: jax.Array
+) -> jax.Array:
+    """Eq. 6: the teacher met the observation more often, or hopes for more from it."""
+    return (teacher_visits > student_visits) | (jnp.max(teacher_values) > jnp.max(student_values))
+
+
+def prestige(num_visits: jax.Array, confidence: jax.Array) -> jax.Array:
+    """Eq. 7, Λ = √n·Γ: how much a teacher's word weighs."""
+    return jnp.sqrt(num_visits.astype(jnp.float32)) * confidence
+
+
+def negative_weight(episode: jax.Array, start_episode: int, shape: float) -> jax.Array:
+    """Eq. 8, h(x) = w_n: 1 when sharing starts at e_i, then falling; `shape` is the paper's a."""
+    slope = (1.0 - shape) / max(start_episode, 1)
+    return 1.0 / (slope * episode + shape)
+
+
+class Messages(NamedTuple):
+    """What teachers tell a student: m_t = (a_b, p_b, a_w, p_w, Λ)."""
+
+    best_action: jax.Array  # int32 [teacher]
+    best_probability: jax.Array  # float32 [teacher]
+    worst_action: jax.Array  # int32 [teacher]
+    worst_probability: jax.Array  # float32 [teacher]
+    prestige: jax.Array  # float32 [teacher]
+    is_sent: jax.Array  # bool [teacher]
+
+
+def teacher_weights(prestiges: jax.Array, is_counted: jax.Array) -> jax.Array:
+    """Eq. 10, w_k = e^Λ/Σ e^Λ over the teachers that are counted; zeros where there are none."""
+    # the largest is taken off first: e^Λ overflows where a teacher has met an observation half a million times
+    largest = jnp.max(prestiges, where=is_counted, initial=0.0)
+    parts = jnp.where(is_counted, jnp.exp(prestiges - largest), 0.0)
+    return parts / jnp.maximum(jnp.sum(parts), jnp.finfo(parts.dtype).tiny)
+
+
+class Modified(NamedTuple):
+    """An action's probability after the teachers have spoken."""
+
+    probability: jax.Array  # p̃, not normalised
+    is_raised: jax.Array  # bool, whether positive knowledge passed the indicator
+    is_lowered: jax.Array  # bool, whether negative knowledge did
+
+
+def modified_probability(
+    action: jax.Array,
+    probability: jax.Array,
+    messages: Messages,
+    positive_weight: jax.Array,
+    negative_weight: jax.Array,
+    update_rate: float,
+    normalisation: Normalisation,
+) -> Modified:
+    """Eq. 9, p̃: move an action's probability towards what teachers think, where they think better or worse of it."""
+    names_best = messages.is_sent & (messages.best_action == action)
+    names_worst = messages.is_sent & (messages.worst_action == action)
+    raises = names_best & (messages.best_probability > probability)
+    lowers = names_worst & (messages.worst_probability < probability)
+
+    def pull(names: jax.Array, passes: jax.Array, targets: jax.Array) -> jax.Array:
+        counted = names if normalisation is Normalisation.ALL_NAMING else passes
+        weights = teacher_weights(messages.prestige, counted)
+        return jnp.sum(jnp.where(passes, weights * update_rate * (targets - probability), 0.0))
+
+    change = positive_weight * pull(names_best, raises, messages.best_probability)
+    change += negative_weight * pull(names_worst, lowers, messages.worst_probability)
+    return Modified(probability + change, jnp.any(raises), jnp.any(lowers))
+
+
+class Drawn(NamedTuple):
+    """How an action was found."""
+
+    action: jax.Array  # int32
+    is_best: jax.Array  # bool, taken because the policy is sure of it
+    num_excluded: jax.Array  # int32, how many actions were left out of the draw
+
+
+def targeted_exploration(
+    policy: jax.Array, confidence: jax.Array, draw_whether: jax.Array, draw_which: jax.Array
+) -> Drawn:
+    """Algorithm 1: with probability Γ̃ the best action, else one drawn after leaving out the worst q.
+
+    q is the number of the interval that Γ̃ lies in, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
+    Of equally bad actions the one with the lowest number counts as worse.
+    """
+    num_actions = policy.shape[0]
+    num_excluded = jnp.clip(jnp.ceil(confidence * (num_actions - 1)), 1, num_actions - 1).astype(jnp.int32)
+    is_worse = policy[None, :] < policy[:, None]
+    is_earlier_equal = (policy[None, :] == policy[:, None]) & jnp.tri(num_actions, k=-1, dtype=bool)
+    rank = jnp.sum(is_worse | is_earlier_equal, axis=1)  # 0 is the worst
+    explored = draw_action(jnp.where(rank >= num_excluded, policy, 0.0), draw_which)
+    is_best = draw_whether < confidence
+    action = jnp.where(is_best, jnp.argmax(policy), explored).astype(jnp.int32)
+    return Drawn(action, is_best, jnp.where(is_best, 0, num_excluded))
+
+
+def draw_action(weights: jax.Array, draw: jax.Array) -> jax.Array:
+    """Draw an action by weights that need not add up to 1: the first one whose cumulated weight exceeds the draw."""
+    upto = jnp.cumsum(weights)
+    return jnp.argmax(upto > draw * upto[-1]).astype(jnp.int32)

@@ -1,0 +1,60 @@
+"""Observations as 64-bit numbers to count by.
+
+Every 32-bit word of an observation goes through a mixer of its own position, the results are added, twice with
+different constants. Two different observations share a fingerprint with a chance of about 2⁻⁶⁴, so among N that were
+met the odds of any confusion are about N²/2⁶⁵: three in ten million for four million observations, which is what an
+agent meets in 80,000 episodes of PGM-6ag.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+_GOLDEN = 0x9E3779B9
+_LANES = 2
+
+
+def fingerprint(codes: jax.Array) -> jax.Array:
+    """Return observations [..., code], of any type of up to 32 bits, as [..., 2] 32-bit words that are not both 0."""
+    words = _as_words(codes)
+    salts = _salts(words.shape[-1]).reshape((1,) * (words.ndim - 1) + (words.shape[-1], _LANES))
+    mixed = _mix(words[..., None] ^ salts)
+    return mark_used(_mix(jnp.sum(mixed * (salts | np.uint32(1)), axis=-2, dtype=jnp.uint32)))
+
+
+def of_agent(fingerprints: jax.Array, agents: jax.Array) -> jax.Array:
+    """Return the key of (agent, observation): fingerprints [..., 2], agents [...]."""
+    salt = _mix((agents.astype(jnp.uint32) + 1) * jnp.uint32(_GOLDEN))
+    first = _mix(fingerprints[..., 0] ^ salt)
+    second = _mix(fingerprints[..., 1] + salt * jnp.uint32(5))
+    return mark_used(jnp.stack([first, second], axis=-1))
+
+
+def mark_used(keys: jax.Array) -> jax.Array:
+    """Make sure that no key is all zeros, which is how an empty place in a table looks."""
+    is_zero = jnp.all(keys == 0, axis=-1, keepdims=True)
+    return jnp.where(is_zero, jnp.uint32(1), keys)
+
+
+def _as_words(codes: jax.Array) -> jax.Array:
+    if jnp.issubdtype(codes.dtype, jnp.floating):
+        # +0.0 and −0.0 are the same observation and differ in a bit
+        return jax.lax.bitcast_convert_type(codes.astype(jnp.float32) + 0.0, jnp.uint32)
+    if codes.dtype != jnp.uint8:
+        return codes.astype(jnp.uint32)
+    num_missing = -codes.shape[-1] % 4
+    filled = jnp.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, num_missing)])
+    return jax.lax.bitcast_convert_type(filled.reshape(*codes.shape[:-1], -1, 4), jnp.uint32)
+
+
+def _salts(num_words: int) -> NDArray[np.uint32]:
+    random = np.random.default_rng(20240220)  # any number, but always the same one
+    return random.integers(0, 2**32, (num_words, _LANES), np.uint32)
+
+
+def _mix(words: jax.Array) -> jax.Array:
+    """Scramble 32 bits, one to one (the finaliser of MurmurHash3)."""
+    words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
+    words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
+    return words ^ (words >> 16)

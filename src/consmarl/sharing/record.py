@@ -1,0 +1,70 @@
+"""What is said in one request, and in a whole step: the data behind every later picture of an exchange.
+
+The fields are the same for CONS and AdHocTD; what a method does not use is zero.
+"""
+
+import enum
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Reply(enum.IntEnum):
+    """What a teacher did about a request."""
+
+    NOT_ASKED = 0  # the student itself
+    ANSWERED = 1
+    NO_BUDGET = 2  # it would have answered
+    NEVER_SEEN = 3  # it never met the observation, and that is required
+    KNOWS_LESS = 4  # Eq. 6 does not hold
+    UNIMPORTANT = 5  # Eq. 2 did not come up
+
+
+class TeacherRecord(NamedTuple):
+    """One teacher's side of a request; [teacher] in a request."""
+
+    reply: jax.Array  # uint8, a `Reply`
+    num_visits: jax.Array  # int32, n_j(o_i)
+    best_action: jax.Array  # uint8
+    worst_action: jax.Array  # uint8
+    best_probability: jax.Array  # float32
+    worst_probability: jax.Array  # float32
+    confidence: jax.Array  # float32, Γ
+    prestige: jax.Array  # float32, Λ
+    max_value: jax.Array  # float32
+
+
+class StudentRecord(NamedTuple):
+    """The student's side of a request."""
+
+    policy_before: jax.Array  # float32 [action], π
+    modified: jax.Array  # float32 [action], p̃; the votes in AdHocTD
+    policy_after: jax.Array  # float32 [action], π̃; equal to `modified` made to add up to 1 in AdHocTD
+    confidence_after: jax.Array  # float32, Γ̃
+    negative_weight: jax.Array  # float32, w_n
+    is_best: jax.Array  # bool, the best action was taken because the policy is sure of it
+    num_excluded: jax.Array  # uint8, actions that were left out of the draw
+    is_advised: jax.Array  # bool, the answers held knowledge and were followed
+    action: jax.Array  # uint8, what was drawn; it is done if `is_advised`
+
+
+class StepRecord(NamedTuple):
+    """A step of all agents; [agent, env, …], requests' fields being zero where nobody asked."""
+
+    is_asking: jax.Array  # bool
+    ask_probability: jax.Array  # float32, P_ask
+    num_visits: jax.Array  # int32, n_i(o_i), this visit included
+    values: jax.Array  # float32 [agent, env, action]
+    is_exploring: jax.Array  # bool
+    own_action: jax.Array  # uint8, what it would have done
+    action: jax.Array  # uint8, what it did
+    requests_left: jax.Array  # int32, after this step
+    answers_left: jax.Array  # int32
+    student: StudentRecord
+    teachers: TeacherRecord  # [agent, env, teacher]
+
+
+def blank(shapes: Any, num_requests: int) -> Any:
+    """Return records of requests in which nobody has asked, from the shapes of one request's."""
+    return jax.tree.map(lambda leaf: jnp.zeros((num_requests, *leaf.shape), leaf.dtype), shapes)
