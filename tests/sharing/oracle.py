@@ -1,29 +1,30 @@
 """Algorithms 1 to 3 of the paper, and AdHocTD, transcribed literally and slowly: plain Python, one agent at a time.
 
 Nothing of the library is used. Where the release departs from the paper, a setting of `Rules` says so. Comparisons
-that are nearer than single precision can tell raise `TooClose`, so that a situation which rounding decides is skipped;
+that are nearer than single precision can tell raise `TooCloseError`, so that a situation which rounding decides is skipped;
 exactly equal numbers are not close but equal.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
 NEAR = 2e-6
 
 
-class TooClose(Exception):
+class TooCloseError(Exception):
     """Rounding would decide."""
 
 
 def greater(left, right):
     if left != right and abs(left - right) < NEAR:
-        raise TooClose
+        raise TooCloseError
     return left > right
 
 
 def differ(left, right):
     if left != right and abs(left - right) < NEAR:
-        raise TooClose
+        raise TooCloseError
     return left != right
 
 
@@ -86,7 +87,7 @@ def sample(weights, draw):
         upto += weight
         if weight > 0 and greater(upto, draw * total):
             return action
-    raise TooClose
+    raise TooCloseError
 
 
 def algorithm_1(policy, confidence, draws):
@@ -99,7 +100,7 @@ def algorithm_1(policy, confidence, draws):
             removed = q
             break
     ascending = sorted(range(len(policy)), key=lambda action: policy[action])
-    for one, other in zip(ascending, ascending[1:], strict=False):
+    for one, other in itertools.pairwise(ascending):
         greater(policy[other], policy[one])  # an order that rounding decides is skipped
     left = list(policy)
     for action in ascending[:removed]:
@@ -147,9 +148,7 @@ def algorithm_3(agents, number, episode, rules, draws):
     if not greater((1 + rules.ask_scale) ** -math.sqrt(visits), draws.ask):
         return None, False, {}
     message = (agent.observation, visits, max(values))
-    replies = {
-        j: algorithm_2(teacher, number, message, rules) for j, teacher in enumerate(agents) if j != number
-    }
+    replies = {j: algorithm_2(teacher, number, message, rules) for j, teacher in enumerate(agents) if j != number}
     replies = {j: reply for j, reply in replies.items() if reply is not None}
     if not replies:
         return None, True, replies

@@ -138,7 +138,7 @@ def test_fast_mechanism_does_what_the_algorithms_say(case):
         ]
         try:
             actions, asked, messages = step(agents, episode, rules, their_draws)
-        except oracle.TooClose:
+        except oracle.TooCloseError:
             continue
         num_compared += 1
         record = shared.record

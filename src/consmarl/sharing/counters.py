@@ -29,6 +29,16 @@ class CountTable(NamedTuple):
         return self.counts.size
 
 
+class _Claiming(NamedTuple):
+    """Where the placing of keys stands."""
+
+    num_tries: jax.Array
+    is_pending: jax.Array  # bool [key]
+    found: "Found"
+    table_keys: jax.Array
+    num_new: jax.Array
+
+
 class Found(NamedTuple):
     """Where keys are."""
 
@@ -57,7 +67,7 @@ def lookup(table: CountTable, keys: jax.Array) -> jax.Array:
 
 
 def count(table: CountTable, keys: jax.Array, amounts: jax.Array) -> tuple[CountTable, jax.Array]:
-    """Add amounts [...] to keys [..., 2]; return the counts after all of them were added. An amount of 0 adds no key."""
+    """Add amounts [...] to keys [..., 2] and return the counts after that; an amount of 0 adds no key."""
     flat, flat_amounts = keys.reshape(-1, 2), amounts.reshape(-1).astype(jnp.int32)
     is_wanted = flat_amounts > 0
     table_keys, found, num_new = _claim(table.keys, flat, is_wanted)
@@ -111,7 +121,7 @@ def _find(table_keys: jax.Array, keys: jax.Array) -> Found:
     """Look for keys; a bucket with a free place ends the search."""
     num_buckets = table_keys.shape[0]
 
-    def look(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def look(state: tuple[jax.Array, jax.Array, Found]) -> tuple[jax.Array, jax.Array, Found]:
         num_tries, _, found = state
         is_same, is_free = _inspect(table_keys, keys, found.bucket)
         is_there = jnp.any(is_same, axis=1)
@@ -119,7 +129,7 @@ def _find(table_keys: jax.Array, keys: jax.Array) -> Found:
         bucket = jnp.where(goes_on, _next_bucket(table_keys, keys, found.bucket), found.bucket)
         return num_tries + 1, goes_on, Found(bucket, jnp.argmax(is_same, axis=1).astype(jnp.int32), is_there)
 
-    def is_searching(state: tuple[jax.Array, ...]) -> jax.Array:
+    def is_searching(state: tuple[jax.Array, jax.Array, Found]) -> jax.Array:
         num_tries, goes_on, _ = state
         return jnp.any(goes_on) & (num_tries < num_buckets)
 
@@ -138,7 +148,7 @@ def _claim(table_keys: jax.Array, keys: jax.Array, is_wanted: jax.Array) -> tupl
     turns = jnp.arange(batch, dtype=jnp.int32)
     num_lanes = 4 * batch  # a small table tells who is first at a bucket; sharing a lane by chance costs a turn
 
-    def claim(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def claim(state: _Claiming) -> _Claiming:
         num_tries, is_pending, found, table_keys, num_new = state
         is_same, is_free = _inspect(table_keys, keys, found.bucket)
         is_known, has_free = jnp.any(is_same, axis=1), jnp.any(is_free, axis=1)
@@ -156,19 +166,16 @@ def _claim(table_keys: jax.Array, keys: jax.Array, is_wanted: jax.Array) -> tupl
             jnp.where(ends, place, found.place),
             found.is_there | ends,
         )
-        return num_tries + 1, is_pending & ~ends, following, table_keys, num_new + jnp.sum(wins)
+        return _Claiming(num_tries + 1, is_pending & ~ends, following, table_keys, num_new + jnp.sum(wins))
 
-    def is_searching(state: tuple[jax.Array, ...]) -> jax.Array:
-        num_tries, is_pending, *_ = state
-        return jnp.any(is_pending) & (num_tries < num_buckets + batch)
+    def is_searching(state: _Claiming) -> jax.Array:
+        return jnp.any(state.is_pending) & (state.num_tries < num_buckets + batch)
 
     nowhere = jnp.zeros(batch, bool)
     zero = jnp.zeros((), jnp.int32)
     first = Found(_first_bucket(table_keys, keys), nowhere.astype(jnp.int32), nowhere)
-    _, _, found, table_keys, num_new = jax.lax.while_loop(
-        is_searching, claim, (zero, is_wanted, first, table_keys, zero)
-    )
-    return table_keys, found, num_new
+    last = jax.lax.while_loop(is_searching, claim, _Claiming(zero, is_wanted, first, table_keys, zero))
+    return last.table_keys, last.found, last.num_new
 
 
 def _inspect(table_keys: jax.Array, keys: jax.Array, buckets: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -15,7 +15,7 @@ import jax
 
 from consmarl.sharing.options import TeacherMemory
 
-# (students [request], environments [request]) → every teacher's values in the students' place [teacher, request, action]
+# (students [request], environments [request]) → every teacher's values in their place [teacher, request, action]
 AskTeachers = Callable[[jax.Array, jax.Array], jax.Array]
 
 

@@ -277,7 +277,7 @@ class Mechanism(Sharing):
         *,
         is_recording: bool,
     ) -> _Progress:
-        num_agents, num_envs = is_asking.shape
+        num_agents = is_asking.shape[0]
         num_pairs, at_once = is_asking.size, min(self.requests_at_once, is_asking.size)
         in_order = is_asking.T.reshape(-1)  # environment by environment
         (queue,) = jnp.nonzero(in_order, size=num_pairs, fill_value=num_pairs)

@@ -22,7 +22,7 @@ from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy, LinearSchedule
 from consmarl.training.learning import Learned, LearningPhase
 from consmarl.training.parts import RoundReport, RunParts, TrainState
-from consmarl.training.rollout import Actors, Episodes, Moment, Turn, act, first_turn
+from consmarl.training.rollout import Actors, Episodes, Moment, Recorded, Turn, act, first_turn
 
 SEED_BITS = 31  # environments differ in what they take, and all take these
 
@@ -57,8 +57,7 @@ class PythonTrainer(RunParts):
         keys = jax.random.split(key, num_episodes)
         actors = Actors(self.learner, Greedy(), NoSharing())
         played = [play_episode(self.world, actors, parameters, (), no_epsilon, 0, each) for each in keys]
-        nothing = np.zeros((self.world.num_agents, num_episodes), np.int32)
-        traffic = Traffic(nothing, nothing, nothing, nothing)
+        traffic = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *(each.traffic for each in played))
         return Episodes(_joined(each.batch for each in played), Counters({}, {}), traffic, (), ())
 
     def _round(self, state: TrainState, *, is_recording: bool) -> tuple[TrainState, RoundReport]:
@@ -105,9 +104,8 @@ def play_episode(
     actions, rewards, terminated = [], [], False
     traffics, records = [], []
     for number in range(world.episode_limit):
-        moment = Moment(number, epsilons[number], np.array([episode], np.int32))
         turn, sharing, traffic, record = _decide(
-            actors, is_recording, parameters, turn, sharing, moment, keys.steps[number]
+            actors, is_recording, parameters, turn, sharing, epsilons, keys.steps, number, episode
         )
         traffics.append(traffic)
         records.append(record)
@@ -128,8 +126,20 @@ def play_episode(
         terminated=_single(terminated, np.bool_),
     )
     totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
-    recorded = jax.tree.map(lambda *rows: _filled(rows, world.episode_limit), *jax.device_get(records))
-    return Episodes(batch, Counters({}, {}), totals, sharing, (recorded, ()) if is_recording else ())
+    recorded = _recorded(jax.device_get(records), batch, epsilons) if is_recording else ()
+    return Episodes(batch, Counters({}, {}), totals, sharing, recorded)
+
+
+def _recorded(steps: list[Any], batch: EpisodeBatch, epsilons: jax.Array) -> Recorded:
+    """Put what was recorded into the compiled loop's form; others' environments do not show their states."""
+    limit = batch.rewards.shape[2]
+    return Recorded(
+        step=jax.tree.map(lambda *rows: _filled(rows, limit), *steps),
+        states=(),
+        rewards=batch.rewards.transpose(2, 1, 0),
+        is_live=jnp.arange(limit)[:, None] < batch.num_steps[None, :],
+        epsilon=epsilons,
+    )
 
 
 def _filled(rows: tuple[Any, ...], length: int) -> Any:
@@ -180,11 +190,20 @@ def _first_turn(actors: Actors, limit: int, parameters: Any, codes: jax.Array, k
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=4)
 def _decide(
-    actors: Actors, is_recording: bool, parameters: Any, turn: Turn, sharing: Any, moment: Moment, key: jax.Array
+    actors: Actors,
+    is_recording: bool,
+    parameters: Any,
+    turn: Turn,
+    sharing: Any,
+    epsilons: jax.Array,
+    keys: jax.Array,
+    number: int,
+    episode: int,
 ) -> tuple[Turn, Any, Traffic, Any]:
     """Return the turn with this step's decisions in it; the world has yet to be asked."""
-    key_act, _ = jax.random.split(key)  # the other half is the world's in the compiled loop
+    key_act, _ = jax.random.split(keys[number])  # the other half is the world's in the compiled loop
     turn = turn._replace(sharing=sharing)
+    moment = Moment(jnp.asarray(number), epsilons[number], jnp.asarray(episode)[None])
     decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
     shared = decision.shared
     following = turn._replace(

@@ -53,6 +53,16 @@ class Decision(NamedTuple):
     shared: Shared
 
 
+class Recorded(NamedTuple):
+    """What is kept of a step that is recorded; [step, …] of whole episodes."""
+
+    step: Any  # `sharing.record.StepRecord`, or () where nobody shares
+    states: Any  # [env, …], the worlds before the step, or () where they cannot be had
+    rewards: jax.Array  # float32 [env, agent]
+    is_live: jax.Array  # bool [env]
+    epsilon: jax.Array
+
+
 class Episodes(NamedTuple):
     """Episodes played, and what was achieved in them."""
 
@@ -60,7 +70,7 @@ class Episodes(NamedTuple):
     counters: Counters  # [env, …]
     traffic: Traffic  # [agent, env], sums over the steps
     sharing: Any  # state after them
-    records: Any  # [step, …], or () where nothing is recorded
+    records: Any  # `Recorded` [step, …], or () where nothing is recorded
 
 
 def act(
@@ -167,7 +177,7 @@ def play_episodes(
         is_live = turn.is_live & ~outcomes.done
         following = Turn(states, codes, decision.memory, shared.actions, decision.exploration, shared.state,
                          shared.memory, is_live)  # fmt: skip
-        recorded = (shared.record, turn.states) if is_recording else ()
+        recorded = Recorded(shared.record, turn.states, rewards, turn.is_live, epsilon) if is_recording else ()
         seen = (codes, shared.actions, rewards, turn.is_live, ends_by_task)
         return following, (seen, shared.traffic, recorded)
 
