@@ -12,17 +12,33 @@ if TYPE_CHECKING:
     from consmarl.environments.interface import Environment
     from consmarl.environments.pettingzoo import parallel_env
     from consmarl.environments.registry import make, world_ids
+    from consmarl.sharing.adhoc_td import AdHocTD
+    from consmarl.sharing.advisor import Advisor
+    from consmarl.sharing.cons import Cons
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdHocTD": "consmarl.sharing.adhoc_td",
+    "Advisor": "consmarl.sharing.advisor",
+    "Cons": "consmarl.sharing.cons",
     "Environment": "consmarl.environments.interface",
     "make": "consmarl.environments.registry",
     "parallel_env": "consmarl.environments.pettingzoo",
     "world_ids": "consmarl.environments.registry",
 }
 
-__all__ = ["Environment", "UsageError", "__version__", "make", "parallel_env", "world_ids"]
+__all__ = [
+    "AdHocTD",
+    "Advisor",
+    "Cons",
+    "Environment",
+    "UsageError",
+    "__version__",
+    "make",
+    "parallel_env",
+    "world_ids",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -124,7 +124,7 @@ class TrainConfig:
     keep_checkpoints: int = 2
     """How many checkpoints to keep [ours]."""
     record: tuple[int, ...] = ()
-    """Episodes whose exchanges are written to the run's directory [ours]."""
+    """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
 
@@ -138,6 +138,9 @@ class TrainConfig:
             validation.probability(name, getattr(self, name))
         if validation.finite_number("learning_rate", self.learning_rate) <= 0:
             raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
+        for number in self.record:
+            if validation.whole_number("each number of record", number, least=0) >= self.episodes:
+                raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {self.episodes}.")
         if is_foreign(self.env) and self.num_envs not in (None, 1):
             raise UsageError(f"{self.env} steps in Python, one episode at a time: num_envs is 1, not {self.num_envs}.")
         if is_foreign(self.env) and self.devices > 1:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from consmarl.errors import UsageError
+from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.files import replacing
 from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
@@ -67,7 +69,11 @@ def _run(config: TrainConfig, trainer: AnyTrainer, out: Path, state: TrainState,
     with RunProgress(f"{config.env} seed {config.seed}", config.episodes, episode) as progress:
         while episode < config.episodes:
             started = time.monotonic()
-            state, report = trainer.run(state, config.report_every // trainer.num_envs)
+            chosen = [number for number in config.record if episode <= number < episode + config.report_every]
+            num_rounds = config.report_every // trainer.num_envs
+            state, report = trainer.run(state, num_rounds, is_recording=bool(chosen))
+            for number in chosen:
+                _write_exchange(config, trainer, out, report.records, number, episode)
             episode += config.report_every
             row = {"episode": episode, "env_steps": int(state.num_env_steps)} | row_of(report)
             if episode % config.evaluate_every == 0 or episode == config.episodes:
@@ -78,6 +84,12 @@ def _run(config: TrainConfig, trainer: AnyTrainer, out: Path, state: TrainState,
                 facts = trainer.sharing.facts(state.sharing)
                 checkpoints.save(out / CHECKPOINTS, episode, state, facts, keep=config.keep_checkpoints)
     export_policy(out / POLICY, trainer.learner.parameters(state.learner), config, episode)
+
+
+def _write_exchange(config: TrainConfig, trainer: AnyTrainer, out: Path, records: Any, number: int, first: int) -> None:
+    header = {"episode": number, "config": json.loads(config.to_json())}
+    recorded = exchanges.recorded_episode(records, number - first, trainer.num_envs, header)
+    exchanges.write_episode(exchanges.episode_path(out, number), recorded)
 
 
 def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episode: int) -> dict[str, Any]:

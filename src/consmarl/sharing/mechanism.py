@@ -33,6 +33,13 @@ class SharingState(NamedTuple):
     answers_left: jax.Array  # int32 [agent], b_give
 
 
+class Purse(NamedTuple):
+    """An agent's budgets."""
+
+    requests: int  # b_ask
+    answers: int  # b_give
+
+
 class Request(NamedTuple):
     """A student's message, and whose it is: m_s = (o, n, max Q)."""
 
@@ -113,6 +120,15 @@ class Mechanism(Sharing):
 
     def init(self, num_agents: int, num_actions: int) -> SharingState:
         """Nothing was met, nothing spent."""
+        purse = self.purse(num_agents, num_actions)
+        return SharingState(
+            table=empty_table(self.initial_places),
+            requests_left=jnp.full(num_agents, purse.requests, jnp.int32),
+            answers_left=jnp.full(num_agents, purse.answers, jnp.int32),
+        )
+
+    def purse(self, num_agents: int, num_actions: int) -> Purse:
+        """Return each agent's budgets at first."""
         if num_agents < 2 or num_actions < 2:
             raise UsageError(
                 f"sharing takes at least 2 agents and 2 actions, not {num_agents} and {num_actions}: train without it."
@@ -120,11 +136,7 @@ class Mechanism(Sharing):
         answers = self.budget_answers
         if answers is None:
             answers = min(self.budget_requests * (num_agents - 1), NO_LIMIT)
-        return SharingState(
-            table=empty_table(self.initial_places),
-            requests_left=jnp.full(num_agents, self.budget_requests, jnp.int32),
-            answers_left=jnp.full(num_agents, answers, jnp.int32),
-        )
+        return Purse(self.budget_requests, answers)
 
     def begin(self, num_agents: int, num_envs: int, episode_limit: int) -> jax.Array:
         """Return the fingerprints met in this episode, where they matter: [step, agent, env, 2], zeros at first."""

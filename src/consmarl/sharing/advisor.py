@@ -1,0 +1,225 @@
+"""The same mechanisms for anybody's Q-learner: NumPy in, NumPy out.
+
+The caller learns as it likes. In every step it hands in its agents' observations, Q-values and intended actions, and a
+function that asks a teammate for its Q-values in a student's place; it gets back what each agent should do.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from consmarl.environments import validation
+from consmarl.errors import UsageError
+from consmarl.sharing.cons import Cons
+from consmarl.sharing.interface import Situation
+from consmarl.sharing.mechanism import Exchange, Mechanism, Request, Teachers
+from consmarl.sharing.options import AskGate
+from consmarl.sharing.visits import Visits
+
+# (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
+AskTeacher = Callable[[int, int, Any], ArrayLike]
+Observations = Sequence[ArrayLike] | NDArray[Any]  # one for each agent
+
+
+class Advisor:
+    """Lets a team of Q-learners share knowledge: `begin_episode` once an episode, `advise` once a step.
+
+    Counts of observations are exact: an observation is told by its bytes, so give it the same dtype every time.
+    """
+
+    def __init__(self, num_agents: int, num_actions: int, sharing: Mechanism | None = None, *, seed: int = 0) -> None:
+        """Begin with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`."""
+        self.sharing = Cons() if sharing is None else sharing
+        if not isinstance(self.sharing, Mechanism):
+            raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
+        validation.whole_number("seed", seed, least=0)
+        purse = self.sharing.purse(num_agents, num_actions)
+        self.num_agents, self.num_actions, self.seed = num_agents, num_actions, seed
+        self.requests_left = np.full(num_agents, purse.requests, np.int64)
+        self.answers_left = np.full(num_agents, purse.answers, np.int64)
+        self.episode = -1
+        self.step = 0
+        self.exchanges: dict[int, Exchange] = {}
+        """The last step's requests, by student, and what became of them."""
+        self._visits = [Visits() for _ in range(num_agents)]
+        self._met = [Visits() for _ in range(num_agents)]
+
+    @property
+    def is_advised(self) -> NDArray[np.bool_]:
+        """Whose last action came of others' knowledge: [agent]."""
+        return np.array(
+            [agent in self.exchanges and bool(self.exchanges[agent].student.is_advised) for agent in self._agents]
+        )
+
+    @property
+    def _agents(self) -> range:
+        return range(self.num_agents)
+
+    def begin_episode(self) -> None:
+        """Begin the next episode; the first is number 0."""
+        self.episode += 1
+        self.step = 0
+        self._met = [Visits() for _ in self._agents]
+
+    def advise(
+        self,
+        observations: Observations,
+        values: ArrayLike,
+        actions: ArrayLike,
+        ask_teacher: AskTeacher,
+        *,
+        is_exploring: ArrayLike | None = None,
+        epsilon: float | None = None,
+    ) -> NDArray[np.int64]:
+        """Return what each agent should do: its own action, or one that comes of others' knowledge.
+
+        `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they mean to do, `is_exploring`
+        [agent] whether they mean to explore, which matters where only exploring agents ask.
+        """
+        situation = self._situation(observations, values, actions, is_exploring, epsilon)
+        advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)
+        self.step += 1
+        return advised
+
+    def decide(
+        self, key: jax.Array, situation: Situation, observations: Observations, ask_teacher: AskTeacher
+    ) -> NDArray[np.int64]:
+        """Do what `advise` does, with given chance: the compiled loop's draws for the same key are these."""
+        key_ask, key_second, key_requests = jax.random.split(key, 3)
+        num_visits: Any = np.array([mine.add(each) for mine, each in zip(self._visits, observations, strict=True)])
+        num_visits = num_visits.astype(np.int32)
+        is_new = np.array([met.add(each) == 1 for met, each in zip(self._met, observations, strict=True)])
+        left = np.minimum(self.requests_left, np.iinfo(np.int32).max).astype(np.int32)
+        is_asking = _asks(self.sharing, key_ask, situation, num_visits[:, None], is_new[:, None], left)
+        chosen = np.array(_alone(self.sharing, key_second, situation))[:, 0].astype(np.int64)
+        self.exchanges = {}
+        for student in np.flatnonzero(np.asarray(is_asking)[:, 0]).tolist():
+            request = Request(
+                jnp.int32(student), situation.values[student, 0], num_visits[student], situation.episode[0]
+            )
+            exchange = self._exchange(key_requests, request, observations[student], ask_teacher)
+            self.exchanges[student] = exchange
+            if exchange.student.is_advised:
+                self.requests_left[student] -= 1
+                chosen[student] = exchange.student.action
+        return chosen
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Return everything that the future depends on, as arrays."""
+        state = {
+            "size": np.array([self.num_agents, self.num_actions]),
+            "place": np.array([self.seed, self.episode, self.step]),
+            "requests_left": self.requests_left.copy(),
+            "answers_left": self.answers_left.copy(),
+        }
+        for name, tables in (("visits", self._visits), ("met", self._met)):
+            for agent, table in enumerate(tables):
+                state |= {f"{name}.{agent}.{part}": rows for part, rows in table.to_arrays().items()}
+        return state
+
+    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
+        """Go on from what `state_dict` returned."""
+        names = self.state_dict()
+        if missing := [name for name in names if name not in state]:
+            raise UsageError(f"the state lacks {missing[0]!r}: it is of a smaller team, or not an Advisor's.")
+        if state["size"].tolist() != [self.num_agents, self.num_actions]:
+            raise UsageError(
+                f"the state is of {state['size'][0]} agents with {state['size'][1]} actions, "
+                f"and this Advisor has {self.num_agents} with {self.num_actions}."
+            )
+        self.seed, self.episode, self.step = (int(number) for number in state["place"])
+        self.requests_left = np.array(state["requests_left"], np.int64)
+        self.answers_left = np.array(state["answers_left"], np.int64)
+        self.exchanges = {}
+        self._visits, self._met = (
+            [
+                Visits.from_arrays({part: state[f"{name}.{agent}.{part}"] for part in Visits.PARTS})
+                for agent in self._agents
+            ]
+            for name in ("visits", "met")
+        )
+
+    def _exchange(self, key: jax.Array, request: Request, observation: ArrayLike, ask_teacher: AskTeacher) -> Exchange:
+        student = int(request.student)
+        has_budget = self.answers_left > 0
+        values: Any = np.zeros((self.num_agents, self.num_actions), np.float32)
+        values[student] = request.values
+        for teacher in self._agents:
+            # whoever cannot answer need not think
+            if teacher != student and (has_budget[teacher] or not self.sharing.enforces_answer_budget):
+                answer = ask_teacher(teacher, student, observation)
+                values[teacher] = self._numbers("a teacher's values", answer, (self.num_actions,))
+        num_visits: Any = np.array([mine.count(observation) for mine in self._visits], np.int32)
+        answers, exchange = jax.device_get(
+            _answers(self.sharing, key, student, request, Teachers(values, num_visits), has_budget)
+        )
+        self.answers_left -= answers * self.sharing.enforces_answer_budget
+        return exchange
+
+    def _situation(
+        self,
+        observations: Observations,
+        values: ArrayLike,
+        actions: ArrayLike,
+        is_exploring: ArrayLike | None,
+        epsilon: float | None,
+    ) -> Situation:
+        if self.episode < 0:
+            raise UsageError("call begin_episode before the first advise.")
+        if len(observations) != self.num_agents:
+            raise UsageError(f"observations must be {self.num_agents}, one for each agent, not {len(observations)}.")
+        if is_exploring is None and (self.sharing.ask_gate is not AskGate.ALWAYS or self.sharing.has_second_draw):
+            raise UsageError("agents ask only when they explore: say who does, by is_exploring.")
+        if epsilon is None and self.sharing.has_second_draw:
+            raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
+        own = self._numbers("values", values, (self.num_agents, self.num_actions))
+        intended = np.asarray(actions)
+        is_action = intended.shape == (self.num_agents,) and np.issubdtype(intended.dtype, np.integer)
+        if not is_action or intended.min() < 0 or intended.max() >= self.num_actions:
+            raise UsageError(
+                f"actions must be {self.num_agents} whole numbers from 0 to {self.num_actions - 1}, not {actions!r}."
+            )
+        explores = np.broadcast_to(False if is_exploring is None else np.asarray(is_exploring, bool), self.num_agents)
+        facts: dict[str, Any] = dict(
+            codes=(),  # observations are told by their bytes
+            values=own[:, None],
+            actions=intended.astype(np.int32)[:, None],
+            is_exploring=explores[:, None],
+            is_starting=explores[:, None],
+            is_live=np.ones(1, bool),
+            epsilon=np.float32(0.0 if epsilon is None else epsilon),
+            episode=np.array([self.episode], np.int32),
+            step=np.int32(self.step),
+        )
+        return Situation(**facts)
+
+    def _numbers(self, what: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        numbers = np.asarray(given, np.float32)
+        if numbers.shape != shape or not np.isfinite(numbers).all():
+            raise UsageError(f"{what} must be finite numbers of shape {shape}, not {numbers.dtype}{numbers.shape}.")
+        return numbers
+
+
+@jax.jit
+def _key_of(seed: int, episode: int, step: int) -> jax.Array:
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), episode), step)
+
+
+@partial(jax.jit, static_argnums=0)
+def _asks(sharing: Mechanism, key: Any, situation: Any, num_visits: Any, is_new: Any, left: Any) -> jax.Array:
+    return sharing.wants_to_ask(key, situation, num_visits, is_new, left)
+
+
+@partial(jax.jit, static_argnums=0)
+def _alone(sharing: Mechanism, key: Any, situation: Any) -> jax.Array:
+    return sharing.action_without_advice(key, situation)
+
+
+@partial(jax.jit, static_argnums=0)
+def _answers(sharing: Mechanism, key: Any, number: Any, request: Any, teachers: Any, has_budget: Any) -> Any:
+    return sharing.answer_one(jax.random.fold_in(key, number), request, teachers, has_budget)

@@ -1,0 +1,193 @@
+"""The Advisor beside the compiled mechanism, and as other people's code would use it."""
+
+import functools
+import importlib.util
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from consmarl import AdHocTD, Advisor, Cons, UsageError
+from consmarl.sharing.interface import Situation
+from consmarl.sharing.options import AskGate, AskWhen, Preset
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NUM_AGENTS, NUM_ACTIONS, NUM_STEPS = 4, 5, 12
+
+MECHANISMS = {
+    "CONS, paper": Cons(start_episode=0, budget_requests=40, budget_answers=30),
+    "CONS, release": Cons.preset(Preset.RELEASE, start_episode=0),
+    "CONS, first visits": Cons(start_episode=0, ask_when=AskWhen.FIRST_VISIT, ask_scale=0.01),
+    "AdHocTD, paper": AdHocTD(start_episode=0, budget_answers=8),
+    "AdHocTD, release": AdHocTD.preset(Preset.RELEASE, start_episode=0),
+}
+
+
+def team(random):
+    """Values of everybody in everybody's place, few observations so that they are met again, and intentions."""
+    values = random.normal(size=(NUM_AGENTS, NUM_AGENTS, NUM_ACTIONS)).astype(np.float32)
+    codes = random.integers(0, 2, (NUM_AGENTS, 3)).astype(np.uint8)
+    return values, codes, random.integers(NUM_ACTIONS, size=NUM_AGENTS), random.random(NUM_AGENTS) < 0.6
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def compiled_step(mechanism, key, situation, values, state, memory):
+    return mechanism.share(key, situation, lambda students, _envs: values[:, students], state, memory)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_advisor_agrees_with_the_compiled_mechanism_to_the_last_draw(name):
+    mechanism = MECHANISMS[name]
+    advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, mechanism)
+    state = mechanism.init(NUM_AGENTS, NUM_ACTIONS)
+    random, num_advised = np.random.default_rng(1), 0
+    for episode in range(25):
+        advisor.begin_episode()
+        memory = mechanism.begin(NUM_AGENTS, 1, NUM_STEPS)
+        for step in range(NUM_STEPS):
+            values, codes, actions, explores = team(random)
+            key = jax.random.key(episode * NUM_STEPS + step)
+            situation = Situation(
+                codes=codes[:, None], values=values[range(NUM_AGENTS), range(NUM_AGENTS)][:, None],
+                actions=actions.astype(np.int32)[:, None], is_exploring=explores[:, None],
+                is_starting=explores[:, None], is_live=np.ones(1, bool), epsilon=np.float32(0.3),
+                episode=np.array([episode], np.int32), step=np.int32(step),
+            )  # fmt: skip
+            shared = compiled_step(mechanism, key, situation, values, state, memory)
+            state, memory = shared.state, shared.memory
+            decided = advisor.decide(key, situation, codes, lambda j, i, _seen, values=values: values[j, i])
+            assert decided.tolist() == shared.actions[:, 0].tolist()
+            assert advisor.is_advised.tolist() == (shared.traffic.advised[:, 0] == 1).tolist()
+            assert advisor.requests_left.tolist() == state.requests_left.tolist()
+            assert advisor.answers_left.tolist() == state.answers_left.tolist()
+            num_advised += int(shared.traffic.advised.sum())
+    assert num_advised > 10
+
+
+def play(advisor, random, num_steps):
+    taken = []
+    for _ in range(num_steps):
+        values, codes, actions, explores = team(random)
+        own = values[range(NUM_AGENTS), range(NUM_AGENTS)]
+        chosen = advisor.advise(codes, own, actions, lambda j, i, _seen, values=values: values[j, i],
+                                is_exploring=explores, epsilon=0.3)  # fmt: skip
+        taken.append(chosen.tolist())
+    return taken
+
+
+@pytest.mark.parametrize("name", ["CONS, paper", "CONS, first visits", "AdHocTD, release"])
+def test_restored_advisor_goes_on_as_if_nothing_had_happened(name, tmp_path):
+    advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, MECHANISMS[name], seed=3)
+    random = np.random.default_rng(0)
+    advisor.begin_episode()
+    play(advisor, random, 5)
+    advisor.begin_episode()
+    play(advisor, random, 5)
+    np.savez(tmp_path / "state.npz", **advisor.state_dict())
+    later_draws = np.random.default_rng(7)
+    expected = play(advisor, later_draws, 30)
+
+    other = Advisor(NUM_AGENTS, NUM_ACTIONS, MECHANISMS[name])
+    with np.load(tmp_path / "state.npz") as saved:
+        other.load_state_dict(dict(saved))
+    assert play(other, np.random.default_rng(7), 30) == expected
+    assert other.requests_left.tolist() == advisor.requests_left.tolist()
+    assert other.answers_left.tolist() == advisor.answers_left.tolist()
+
+
+def test_same_seed_same_advice_and_another_seed_another():
+    def advice(seed):
+        advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, MECHANISMS["CONS, paper"], seed=seed)
+        advisor.begin_episode()
+        advisor.begin_episode()
+        return play(advisor, np.random.default_rng(0), 30)
+
+    assert advice(1) == advice(1)
+    assert advice(1) != advice(2)
+
+
+def test_nobody_is_asked_who_has_no_budget_to_answer():
+    advisor = Advisor(3, 2, Cons(start_episode=0, budget_answers=0, ask_scale=1e-6))
+    advisor.begin_episode()
+    advisor.begin_episode()
+
+    def refuse(teacher, student, observation):
+        raise AssertionError((teacher, student, observation))
+
+    assert advisor.advise([0, 1, 2], np.zeros((3, 2)), [0, 1, 0], refuse).tolist() == [0, 1, 0]
+    assert len(advisor.exchanges) == 3  # they asked, and nobody could answer
+
+
+def test_observations_may_be_numbers_or_arrays_and_negative_zero_is_zero():
+    advisor = Advisor(2, 2, Cons(start_episode=0, ask_scale=1e-6))
+    advisor.begin_episode()
+    seen = []
+    ask = lambda _j, _i, observation: seen.append(observation) or [1.0, 0.0]  # noqa: E731
+    advisor.begin_episode()
+    advisor.advise([np.array([0.0, 1.0]), 5], np.zeros((2, 2)), [0, 0], ask)
+    advisor.advise([np.array([-0.0, 1.0]), 5], np.zeros((2, 2)), [0, 0], ask)
+    assert advisor.exchanges[0].teachers.num_visits.tolist() == [2, 0]
+    assert advisor.exchanges[1].teachers.num_visits.tolist() == [0, 2]
+
+
+VALUES = np.zeros((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "sentence"),
+    [
+        (([0, 1], VALUES, [0, 0, 0]), {}, "observations must be 3"),
+        (([0, 1, 2], np.zeros((3, 4)), [0, 0, 0]), {}, r"values must be finite numbers of shape \(3, 2\)"),
+        (([0, 1, 2], VALUES * np.nan, [0, 0, 0]), {}, "values must be finite"),
+        (([0, 1, 2], VALUES, [0, 0, 2]), {}, "actions must be 3 whole numbers from 0 to 1"),
+        (([0, 1, 2], VALUES, [0.0, 0.5, 1.0]), {}, "actions must be 3 whole numbers"),
+        (([0, 1, 2], VALUES, [0, 0, 0]), dict(ask_gate=AskGate.EXPLORING), "by is_exploring"),
+        (([0, 1, {}], VALUES, [0, 0, 0]), {}, "an observation must be a number or an array"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(arguments, settings, sentence):
+    advisor = Advisor(3, 2, Cons(**settings))
+    advisor.begin_episode()
+    with pytest.raises(UsageError, match=sentence):
+        advisor.advise(*arguments, lambda *_: [0.0, 0.0])
+
+
+def test_wrong_use_gets_a_sentence():
+    with pytest.raises(UsageError, match="begin_episode"):
+        Advisor(3, 2).advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0])
+    with pytest.raises(UsageError, match="at least 2 agents"):
+        Advisor(1, 2)
+    with pytest.raises(UsageError, match="must be a mechanism"):
+        Advisor(3, 2, "cons")
+    with pytest.raises(UsageError, match="3 agents with 2 actions"):
+        Advisor(3, 4).load_state_dict(Advisor(3, 2).state_dict())
+    with pytest.raises(UsageError, match="the state lacks"):
+        Advisor(3, 2).load_state_dict({})
+    release = Advisor(3, 2, Cons.preset(Preset.RELEASE))
+    release.begin_episode()
+    with pytest.raises(UsageError, match="by epsilon"):
+        release.advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0], is_exploring=[True] * 3)
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tabular_example_opens_more_locks_together():
+    openings = example("tabular_advisor").openings
+    alone, advised_alone = openings(shares=False)
+    together, advised = openings(shares=True)
+    assert advised_alone == 0
+    assert advised > 50
+    assert together > alone + 0.5  # of four locks
+
+
+def test_torch_example_trains():
+    pytest.importorskip("torch")
+    returns, num_advised = example("torch_dqn_advisor").train(25, start_episode=3)
+    assert len(returns) == 25
+    assert num_advised > 0

@@ -1,0 +1,559 @@
+"""Every equation beside numbers worked out by hand, and what holds whatever the numbers are."""
+
+import functools
+import math
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from consmarl.sharing import equations
+from consmarl.sharing.equations import Messages
+from consmarl.sharing.options import Normalisation
+
+E = math.e
+BEFORE_ONE = np.nextafter(np.float32(1), np.float32(0))  # the largest draw there can be
+NORMALISATIONS = list(Normalisation)
+SIZES = (2, 3, 5, 7, 12)  # of action spaces; each size compiles once
+
+close = functools.partial(pytest.approx, rel=1e-5, abs=1e-6)  # single precision, after a few operations
+some_examples = hypothesis.settings(max_examples=80, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+
+boltzmann_policy = jax.jit(equations.boltzmann_policy)
+policy_confidence = jax.jit(equations.policy_confidence)
+asking_probability = jax.jit(equations.asking_probability)
+giving_probability = jax.jit(equations.giving_probability)
+teacher_weights = jax.jit(equations.teacher_weights)
+negative_weights = jax.jit(equations.negative_weight, static_argnums=(1, 2))
+modified_probability = jax.jit(equations.modified_probability, static_argnames="normalisation")
+draw_action = jax.jit(equations.draw_action)
+targeted_exploration = jax.jit(equations.targeted_exploration)
+draws_of_actions = jax.jit(jax.vmap(equations.draw_action, (None, 0)))
+explorations = jax.jit(jax.vmap(equations.targeted_exploration, (None, None, 0, 0)))
+
+
+def floats(*numbers):
+    return jnp.array(numbers, jnp.float32)
+
+
+def values_of(size, least=-30.0, most=30.0):
+    return st.lists(st.floats(least, most, width=32), min_size=size, max_size=size).map(
+        lambda row: np.array(row, np.float32)
+    )
+
+
+# Values of 2¹²⁷ are nobody's, but infinity times zero would show here first.
+extreme_values = st.integers(2, 12).flatmap(lambda size: values_of(size, -(2.0**127), 2.0**127) | values_of(size))
+policies = st.sampled_from(SIZES).flatmap(values_of).map(boltzmann_policy)
+fractions = st.floats(0.0, 1.0, width=32).map(np.float32)
+draws = st.floats(0.0, float(BEFORE_ONE), width=32).map(np.float32)
+visits = st.integers(0, 2**31 - 1).map(np.int32)
+prestiges = st.floats(0.0, 2e4, width=32)  # √n·Γ with n up to four hundred million
+
+
+# --- Eq. 1 and 2: who asks, who gives ---
+
+
+@pytest.mark.parametrize(
+    ("num_visits", "expected"),
+    [(0, 1.0), (1, 2 / 3), (4, 4 / 9), (9, 8 / 27), (2, (2 / 3) ** math.sqrt(2))],  # (3/2)^−√n
+)
+def test_asking_falls_with_the_root_of_visits(num_visits, expected):
+    assert equations.asking_probability(jnp.int32(num_visits), 0.5) == close(expected)
+
+
+def test_cleanup_asks_more_often_on_what_it_knows():
+    # υ_a = 0.01, the paper's value for Cleanup: 1.01^−10 after a hundred visits
+    assert equations.asking_probability(jnp.int32(100), 0.01) == close(0.9052870)
+
+
+@pytest.mark.parametrize(
+    ("num_visits", "values", "expected"),
+    [
+        (4, (0.0, 1.0), 0.84),  # 1 − (5/2)^−2 = 1 − 4/25
+        (1, (-1.0, 0.0, 1.0), 0.84),  # √1·|1 − (−1)| = 2 again
+        (9, (5.0, 4.0), 0.936),  # 1 − (2/5)³ = 1 − 8/125
+        (0, (0.0, 100.0), 0.0),  # never seen: 1 − 1
+        (10_000, (7.0, 7.0, 7.0), 0.0),  # nothing depends on the action
+    ],
+)
+def test_giving_rises_with_visits_and_importance(num_visits, values, expected):
+    assert equations.giving_probability(jnp.int32(num_visits), floats(*values), 1.5) == close(expected)
+
+
+@some_examples
+@hypothesis.given(visits, st.floats(0.0009765625, 10.0, width=32))
+def test_asking_is_a_probability(num_visits, scale):
+    assert 0 <= asking_probability(num_visits, scale) <= 1
+
+
+@some_examples
+@hypothesis.given(visits, values_of(5, -1e5, 1e5), st.floats(0.0009765625, 10.0, width=32))
+def test_giving_is_a_probability(num_visits, values, scale):
+    assert 0 <= giving_probability(num_visits, values, scale) <= 1
+
+
+# --- Eq. 4 and 5: policies and how sure they are ---
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ((1, 0), 1),
+        ((0, 0, 1, 0, 0), 1),
+        ((1 / 2, 1 / 2), 0),
+        ((1 / 4, 1 / 4, 1 / 4, 1 / 4), 0),
+        ((3 / 4, 1 / 4), 1 / 2),  # σ = 1/4, and 2·(1/4)/√1
+        ((1 / 2, 1 / 2, 0), 1 / 2),  # σ² = (1/36 + 1/36 + 4/36)/3 = 1/18, and 3/√18/√2 = 3/6
+        ((1 / 2, 1 / 4, 1 / 4, 0), 1 / math.sqrt(6)),  # σ² = (1/16 + 1/16)/4 = 1/32, and 4/√32/√3 = 4/√96
+    ],
+)
+def test_confidence_is_the_normalised_standard_deviation(policy, expected):
+    assert equations.policy_confidence(floats(*policy)) == close(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "temperature", "expected"),
+    [
+        ((1, 0), 1.0, (E / (E + 1), 1 / (E + 1))),
+        ((math.log(3), 0), 1.0, (3 / 4, 1 / 4)),
+        ((math.log(3), 0), 0.5, (9 / 10, 1 / 10)),  # e^(2·ln 3) = 9
+        ((math.log(9), 0), 2.0, (3 / 4, 1 / 4)),  # e^(ln 9 / 2) = 3
+        ((-2, -2, -2), 1.0, (1 / 3, 1 / 3, 1 / 3)),
+        ((1000, 0), 1.0, (1, 0)),  # e^1000 is beyond any float
+        ((-1000, -1000), 1.0, (1 / 2, 1 / 2)),  # and e^−1000 is 0 in all of them
+    ],
+)
+def test_policy_is_the_softmax_of_values(values, temperature, expected):
+    assert equations.boltzmann_policy(floats(*values), temperature).tolist() == close(list(expected))
+
+
+@some_examples
+@hypothesis.given(extreme_values)
+def test_policies_add_up_to_one_and_confidence_is_a_fraction(values):
+    policy = np.asarray(boltzmann_policy(values))
+    assert ((policy >= 0) & (policy <= 1)).all()
+    assert policy.sum() == close(1)
+    assert 0 <= policy_confidence(policy) <= 1
+
+
+@some_examples
+@hypothesis.given(extreme_values)
+def test_all_or_nothing_is_full_confidence_and_indifference_none(values):
+    size = len(values)
+    certain = np.zeros(size, np.float32)
+    certain[int(np.argmax(values))] = 1
+    assert policy_confidence(certain) == close(1)
+    assert policy_confidence(np.full(size, 1 / size, np.float32)) == close(0)
+
+
+# --- Eq. 6 and 7: who is a teacher, and how much its word weighs ---
+
+
+@pytest.mark.parametrize(
+    ("teacher_visits", "teacher_values", "expected"),
+    [
+        (6, (0.0, 1.0), True),  # met it more often
+        (4, (0.0, 3.0), True),  # hopes for more
+        (6, (0.0, 3.0), True),  # both
+        (4, (0.0, 1.0), False),
+        (5, (2.0, -9.0), False),  # as often and as much is not more
+        (4, (1.9, 1.9), False),  # a higher mean is not a higher maximum
+    ],
+)
+def test_teachers_have_more_or_better_experience(teacher_visits, teacher_values, expected):
+    student_visits, student_values = jnp.int32(5), floats(2.0, -8.0)
+    knows_more = equations.has_more_or_better_experience(
+        jnp.int32(teacher_visits), student_visits, floats(*teacher_values), student_values
+    )
+    assert bool(knows_more) is expected
+
+
+@pytest.mark.parametrize(
+    ("num_visits", "confidence", "expected"),
+    [(9, 0.5, 1.5), (0, 1.0, 0.0), (2, 1.0, math.sqrt(2)), (500_000, 1.0, 707.1068), (16, 0.0, 0.0)],
+)
+def test_prestige_is_familiarity_times_confidence(num_visits, confidence, expected):
+    assert equations.prestige(jnp.int32(num_visits), jnp.float32(confidence)) == close(expected)
+
+
+# --- Eq. 8: the weight of negative knowledge ---
+
+EPISODES = (5_000, 10_000, 20_000, 50_000, 80_000)
+
+# The end of section D of the specification, with e_i = 5000: at a = −0.5, h(20,000) = 1/(0.0003·20,000 − 0.5) = 2/11.
+WEIGHTS = {
+    0.0: (1, 0.5, 0.25, 0.1, 0.0625),  # PGM
+    -0.5: (1, 0.4, 0.182, 0.069, 0.043),  # Cleanup
+    0.3: (1, 0.588, 0.323, 0.137),  # FT, the paper
+    0.7: (1, 0.769, 0.526, 0.270),  # FT, the authors' code
+}
+
+
+@pytest.mark.parametrize("shape", WEIGHTS)
+def test_negative_knowledge_loses_weight_as_in_the_paper(shape):
+    expected = WEIGHTS[shape]
+    weights = equations.negative_weight(jnp.array(EPISODES[: len(expected)]), 5_000, shape)
+    assert weights.tolist() == pytest.approx(list(expected), abs=5e-4)  # printed with three digits
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (0.0, (1, 1 / 2, 1 / 4, 1 / 10, 1 / 16)),
+        (-0.5, (1, 2 / 5, 2 / 11, 2 / 29, 2 / 47)),
+        (0.3, (1, 10 / 17, 10 / 31, 10 / 73, 10 / 115)),
+        (0.7, (1, 10 / 13, 10 / 19, 10 / 37, 10 / 55)),
+        (1.0, (1, 1, 1, 1, 1)),
+    ],
+)
+def test_negative_weight_is_a_hyperbola(shape, expected):
+    assert equations.negative_weight(jnp.array(EPISODES), 5_000, shape).tolist() == close(list(expected))
+
+
+shapes = st.floats(-4.0, 1.0)  # a
+start_episodes = st.sampled_from([1, 3, 500, 5_000, 100_000])
+
+
+@hypothesis.settings(some_examples, max_examples=40)  # every pair of settings compiles
+@hypothesis.given(start_episodes, shapes, st.lists(st.integers(1, 10**6), min_size=8, max_size=8))
+def test_weights_are_shares_once_sharing_is_on_and_never_rise(start_episode, shape, episodes_since):
+    # sharing is on in episodes after e_i; `since` is at least 1
+    since = np.sort(np.array(episodes_since, np.int32))
+    negative = np.asarray(negative_weights(start_episode + since, start_episode, shape))
+    positive = 1 - negative
+    assert ((negative > 0) & (negative <= 1)).all()
+    assert ((positive >= 0) & (positive < 1)).all()
+    assert (negative + positive).tolist() == close([1.0] * 8)
+    assert (np.diff(negative) <= 0).all()
+
+
+@pytest.mark.parametrize("shape", [0.0, -0.5, 0.3, 0.7])
+def test_weights_are_shares_in_the_very_episode_that_sharing_starts_at(shape):
+    starts = (1, 100, 2_500, 5_000, 20_000, 100_000)
+    negative = [negative_weights(jnp.int32(start), start, shape).item() for start in starts]
+    assert negative == close([1.0] * len(starts))
+    assert max(negative) <= 1  # else w_p = 1 − w_n is below 0
+
+
+# --- Eq. 10: the weights of teachers ---
+
+
+@pytest.mark.parametrize(
+    ("told", "is_counted", "expected"),
+    [
+        ((0, math.log(3)), (True, True), (1 / 4, 3 / 4)),
+        ((0, math.log(3), 50), (True, True, False), (1 / 4, 3 / 4, 0)),
+        ((5, 9), (True, False), (1, 0)),
+        ((5, 9), (False, False), (0, 0)),
+        ((2, 2, 2, 2), (True, True, False, True), (1 / 3, 1 / 3, 0, 1 / 3)),
+    ],
+)
+def test_teachers_weigh_by_the_exponential_of_prestige(told, is_counted, expected):
+    weights = equations.teacher_weights(floats(*told), jnp.array(is_counted))
+    assert weights.tolist() == close(list(expected))
+
+
+@pytest.mark.parametrize(
+    ("told", "is_counted", "expected"),
+    [
+        ((2000, 0), (True, True), (1, 0)),
+        ((2000, 2000), (True, True), (1 / 2, 1 / 2)),
+        ((2000, 1999), (True, True), (E / (E + 1), 1 / (E + 1))),
+        (
+            (2000, 0, math.log(3)),
+            (False, True, True),
+            (0, 1 / 4, 3 / 4),
+        ),  # who is not counted does not drown the others
+        ((2000, 0), (False, False), (0, 0)),
+    ],
+)
+def test_great_prestige_does_not_overflow(told, is_counted, expected):
+    weights = equations.teacher_weights(floats(*told), jnp.array(is_counted))
+    assert weights.tolist() == close(list(expected))
+
+
+@some_examples
+@hypothesis.given(st.lists(st.tuples(prestiges, st.booleans()), min_size=6, max_size=6))
+def test_weights_of_teachers_add_up_to_one_or_are_all_zero(teachers):
+    told, is_counted = (np.array(column) for column in zip(*teachers, strict=True))
+    weights = np.asarray(teacher_weights(told.astype(np.float32), is_counted))
+    assert weights.sum() == close(1.0 if is_counted.any() else 0.0)
+    assert (weights[~is_counted] == 0).all()
+    assert ((weights >= 0) & (weights <= 1)).all()
+
+
+# --- Eq. 9: what becomes of a probability ---
+
+NONE = -1  # names no action
+
+
+def messages(*teachers):
+    """One tuple per teacher: best action, its probability, worst action, its probability, prestige, is sent."""
+    best, best_probability, worst, worst_probability, told, is_sent = zip(*teachers, strict=True)
+    probabilities = (np.array(row, np.float32) for row in (best_probability, worst_probability, told))
+    best_probability, worst_probability, told = probabilities
+    return Messages(np.array(best), best_probability, np.array(worst), worst_probability, told, np.array(is_sent))
+
+
+def modified(told, normalisation, *, action=1, probability=0.2, negative=0.5, rate=0.6):
+    after = modified_probability(action, probability, told, 1 - negative, negative, rate, normalisation)
+    return after.probability.item(), after.is_raised.item(), after.is_lowered.item()
+
+
+ONE_OF_TWO_RAISES = messages(
+    (1, 0.6, 0, 0.0, math.log(3), True),
+    (1, 0.1, 0, 0.0, 0.0, True),  # thinks less of it than the student, and counts for 1/4 of the weight all the same
+)
+ONE_OF_TWO_LOWERS = messages(
+    (0, 0.9, 1, 0.05, 0.0, True),
+    (0, 0.9, 1, 0.3, math.log(3), True),  # its worst is still better than the student thinks: 3/4 of the weight
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "normalisation", "expected"),
+    [
+        (ONE_OF_TWO_RAISES, Normalisation.ALL_NAMING, (0.29, True, False)),  # 0.2 + ½·0.6·¾·(0.6 − 0.2)
+        (ONE_OF_TWO_RAISES, Normalisation.PASSING, (0.32, True, False)),  # 0.2 + ½·0.6·1·(0.6 − 0.2)
+        (ONE_OF_TWO_LOWERS, Normalisation.ALL_NAMING, (0.18875, False, True)),  # 0.2 + ½·0.6·¼·(0.05 − 0.2)
+        (ONE_OF_TWO_LOWERS, Normalisation.PASSING, (0.155, False, True)),  # 0.2 + ½·0.6·1·(0.05 − 0.2)
+    ],
+)
+def test_normalisations_differ_where_not_all_who_name_an_action_pass(told, normalisation, expected):
+    assert modified(told, normalisation) == close(expected)
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_all_who_pass_are_weighed_against_each_other(normalisation):
+    told = messages((1, 0.6, 0, 0.0, math.log(3), True), (1, 0.4, 0, 0.0, 0.0, True))
+    # 0.2 + ½·0.6·(¾·0.4 + ¼·0.2)
+    assert modified(told, normalisation) == close((0.305, True, False))
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_best_and_worst_pull_at_once_each_with_its_own_weight(normalisation):
+    told = messages((1, 0.7, 0, 0.0, 8.0, True), (0, 0.9, 1, 0.1, 2.0, True))
+    # 0.2 + ¾·0.6·0.5 − ¼·0.6·0.1: prestige decides among those who agree, not between the two kinds of knowledge
+    assert modified(told, normalisation, negative=0.25) == close((0.41, True, True))
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+@pytest.mark.parametrize(
+    "told",
+    [
+        messages((0, 0.9, 2, 0.01, 3.0, True)),  # speaks of other actions
+        messages((1, 0.9, 2, 0.01, 3.0, False), (0, 0.9, 1, 0.01, 3.0, False)),  # would speak, but sends nothing
+        messages((1, 0.2, 0, 0.01, 3.0, True), (0, 0.9, 1, 0.2, 3.0, True)),  # agrees: neither > nor <
+        messages((1, 0.1, 0, 0.01, 3.0, True), (0, 0.9, 1, 0.3, 3.0, True)),  # best is worse, worst is better
+        messages((NONE, 0.0, NONE, 0.0, 0.0, False)),
+    ],
+)
+def test_nobody_to_listen_to_changes_nothing(told, normalisation):
+    probability = np.float32(0.2).item()
+    assert modified(told, normalisation) == (probability, False, False)
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_messages_that_are_not_sent_have_no_weight(normalisation):
+    told = messages((1, 0.6, 0, 0.0, 0.0, True), (1, 1.0, 0, 0.0, 50.0, False))
+    assert modified(told, normalisation) == close((0.32, True, False))  # 0.2 + ½·0.6·0.4
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_knowledge_without_weight_passes_the_indicator_and_changes_nothing(normalisation):
+    told = messages((1, 0.9, 0, 0.0, 1.0, True))
+    assert modified(told, normalisation, negative=1.0) == (np.float32(0.2).item(), True, False)
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_update_of_great_prestige_does_not_overflow(normalisation):
+    told = messages((1, 0.6, 0, 0.0, 2000.0, True), (1, 0.4, 0, 0.0, 0.0, True), (0, 0.9, 1, 0.1, 2000.0, True))
+    # 0.2 + ½·0.6·(1·0.4 + 0·0.2) − ½·0.6·0.1
+    assert modified(told, normalisation) == close((0.29, True, True))
+
+
+said = st.tuples(st.integers(0, 2), fractions, st.integers(0, 2), fractions, prestiges, st.booleans())
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+@some_examples
+@hypothesis.given(st.lists(said, min_size=5, max_size=5), fractions, fractions, st.floats(0.0078125, 1.0, width=32))
+def test_probabilities_move_only_towards_what_teachers_think(normalisation, teachers, probability, negative, rate):
+    told = messages(*teachers)
+    after = modified_probability(np.int32(1), probability, told, 1 - negative, negative, rate, normalisation)
+    better = told.is_sent & (told.best_action == 1) & (told.best_probability > probability)
+    worse = told.is_sent & (told.worst_action == 1) & (told.worst_probability < probability)
+    highest = max([probability, *told.best_probability[better]])
+    lowest = min([probability, *told.worst_probability[worse]])
+    assert bool(after.is_raised) is bool(better.any())
+    assert bool(after.is_lowered) is bool(worse.any())
+    assert lowest - 1e-6 <= after.probability <= highest + 1e-6
+    assert -1e-6 <= after.probability <= 1 + 1e-6
+    if not worse.any():
+        assert after.probability >= probability
+    if not better.any():
+        assert after.probability <= probability
+
+
+# --- Algorithm 1 ---
+
+ALL_DRAWS = np.append(np.linspace(0, 1, 1000, endpoint=False), BEFORE_ONE).astype(np.float32)
+
+
+def explored(policy, confidence):
+    """The actions that Algorithm 1 may take when it does not take the best, and how many it leaves out."""
+    # a `whether` of 1 is never drawn, but makes sure that the best action is not taken outright
+    drawn = explorations(floats(*policy), jnp.float32(confidence), np.ones_like(ALL_DRAWS), ALL_DRAWS)
+    (num_excluded,) = set(drawn.num_excluded.tolist())
+    assert not drawn.is_best.any()
+    return set(drawn.action.tolist()), num_excluded
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_intervals_of_confidence_are_closed_above(size):
+    policy = np.arange(1, size + 1) / sum(range(1, size + 1))
+    for number in range(1, size):  # q
+        upper = number / (size - 1)
+        for confidence in (upper, upper - 1e-4, upper - 1 / (size - 1) + 1e-4):
+            actions, num_excluded = explored(policy, confidence)
+            assert num_excluded == number
+            assert actions == set(range(number, size))  # the policy rises with the action's number
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_confidence_excludes_one_action(size):
+    policy = np.arange(size, 0, -1) / sum(range(1, size + 1))
+    actions, num_excluded = explored(policy, 0.0)
+    assert num_excluded == 1
+    assert actions == set(range(size - 1))
+
+
+@pytest.mark.parametrize(
+    ("policy", "confidence", "expected"),
+    [
+        ((0.25, 0.25, 0.25, 0.25), 0.0, {1, 2, 3}),
+        ((0.25, 0.25, 0.25, 0.25), 0.5, {2, 3}),  # in (1/3, 2/3]
+        ((0.25, 0.25, 0.25, 0.25), 0.9, {3}),
+        ((0.1, 0.7, 0.1, 0.1), 0.3, {1, 2, 3}),
+        ((0.1, 0.7, 0.1, 0.1), 0.6, {1, 3}),
+        ((0.4, 0.1, 0.4, 0.1), 0.9, {2}),
+    ],
+)
+def test_of_equally_bad_actions_the_lowest_number_goes_first(policy, confidence, expected):
+    assert explored(policy, confidence)[0] == expected
+
+
+@pytest.mark.parametrize(("policy", "best"), [((0.7, 0.3), 0), ((0.3, 0.7), 1)])
+@pytest.mark.parametrize("confidence", [0.0, 0.4, 1.0])
+def test_of_two_actions_only_the_better_is_left(policy, best, confidence):
+    assert explored(policy, confidence) == ({best}, 1)
+
+
+def test_with_the_probability_of_confidence_the_best_action_is_taken():
+    policy = floats(0.2, 0.5, 0.3)
+    for whether, expected in ((0.0, True), (0.3999, True), (0.4, False), (BEFORE_ONE, False)):
+        drawn = targeted_exploration(policy, jnp.float32(0.4), jnp.float32(whether), jnp.float32(BEFORE_ONE))
+        assert drawn.is_best.item() is expected
+        assert drawn.action == (1 if expected else 2)  # 0 is left out, and the last draw goes to 2
+        assert drawn.num_excluded == (0 if expected else 1)
+
+
+def test_full_confidence_always_takes_the_best_and_none_never_outright():
+    policy = floats(0.2, 0.5, 0.3)
+    assert targeted_exploration(policy, jnp.float32(1), BEFORE_ONE, BEFORE_ONE).is_best
+    assert not targeted_exploration(policy, jnp.float32(0), jnp.float32(0), jnp.float32(0)).is_best
+
+
+@pytest.mark.parametrize(
+    ("temperature", "confidence", "num_excluded", "probability"),
+    [(0.3, 0.844, 4, 1.0), (1.0, 0.256, 2, 0.685)],  # specification, A.3, step 7
+)
+def test_temperature_decides_how_sure_a_student_is(temperature, confidence, num_excluded, probability):
+    """A student of five actions that is certain of one still has to turn p̃ into a policy."""
+    policy = equations.boltzmann_policy(floats(0, 0, 1, 0, 0), temperature)
+    sureness = equations.policy_confidence(policy).item()
+    assert sureness == pytest.approx(confidence, abs=5e-4)
+    # one action with x = e^(1/κ) against four with 1 each: Γ̃ = (5·x/(x + 4) − 1)/4 = (x − 1)/(x + 4)
+    odds = math.exp(1 / temperature)
+    assert sureness == close((odds - 1) / (odds + 4))
+    assert explored(policy, sureness)[1] == num_excluded
+    others_left = 4 - num_excluded
+    best = sureness + (1 - sureness) * odds / (odds + others_left)  # Γ̃ + (1 − Γ̃)·Π(best)
+    assert best == pytest.approx(probability, abs=5e-4)
+    assert frequencies(policy, sureness)[2] == pytest.approx(probability, abs=0.01)
+
+
+NUM_WHETHER, NUM_WHICH = 64, 256
+GRID = [((np.arange(num) + 0.5) / num).astype(np.float32) for num in (NUM_WHETHER, NUM_WHICH)]
+WHETHER, WHICH = (axis.reshape(-1) for axis in np.meshgrid(*GRID))
+
+
+def frequencies(policy, confidence):
+    """How often each action comes out over an even grid of both draws."""
+    actions = explorations(policy, jnp.float32(confidence), WHETHER, WHICH).action
+    return np.bincount(actions, minlength=len(policy)) / len(WHICH)
+
+
+@hypothesis.settings(some_examples, max_examples=40)
+@hypothesis.given(policies, fractions)
+def test_actions_come_as_often_as_they_should(policy, confidence):
+    policy = np.asarray(policy)
+    size = len(policy)
+    is_boundary = abs(confidence * (size - 1) - round(confidence * (size - 1))) < 1e-5
+    hypothesis.assume(not is_boundary or confidence == 0)  # rounding decides; boundaries have a test of their own
+    num_excluded = max(math.ceil(confidence * (size - 1)), 1)
+    left = policy.astype(float)
+    left[np.argsort(policy, stable=True)[:num_excluded]] = 0
+    expected = (1 - confidence) * left / left.sum()
+    expected[np.argmax(policy)] += confidence
+    # a grid of N draws misses the length of an interval by at most 1/N
+    difference = np.abs(frequencies(policy, confidence) - expected)
+    assert difference.max() <= 1 / NUM_WHETHER + 1 / NUM_WHICH
+
+
+@some_examples
+@hypothesis.given(policies, fractions, draws, st.just(BEFORE_ONE) | st.just(np.float32(0)) | draws)
+def test_the_worst_actions_are_never_explored(policy, confidence, whether, which):
+    policy = np.asarray(policy)
+    drawn = targeted_exploration(policy, confidence, whether, which)
+    if drawn.is_best:
+        assert drawn.action == np.argmax(policy)
+    else:
+        assert 1 <= drawn.num_excluded <= len(policy) - 1
+        assert drawn.action not in np.argsort(policy, stable=True)[: drawn.num_excluded]
+
+
+@pytest.mark.parametrize(
+    ("weights", "draw", "expected"),
+    [
+        ((0, 1, 0, 3), 0.0, 1),
+        ((0, 1, 0, 3), 0.2499, 1),
+        ((0, 1, 0, 3), 0.25, 3),  # 1 does not exceed ¼·4; the empty place between is skipped
+        ((0, 1, 0, 3), BEFORE_ONE, 3),
+        ((0, 1, 3, 0), BEFORE_ONE, 2),
+        ((1, 1, 2, 0, 0), 0.5, 2),
+        ((0, 0, 1e-30, 0), 0.0, 2),
+        ((0, 0, 1e-30, 0), BEFORE_ONE, 2),
+    ],
+)
+def test_drawing_skips_actions_without_weight(weights, draw, expected):
+    assert equations.draw_action(floats(*weights), jnp.float32(draw)) == expected
+
+
+some_weights = st.sampled_from(SIZES).flatmap(
+    lambda size: st.lists(st.just(0.0) | st.floats(0.0009765625, 1.0, width=32), min_size=size, max_size=size)
+)
+
+
+@some_examples
+@hypothesis.given(some_weights.filter(any))
+def test_drawing_takes_only_actions_with_weight_and_each_as_often_as_it_weighs(weights):
+    weights = np.array(weights, np.float32)
+    actions = np.asarray(draws_of_actions(weights, ALL_DRAWS))
+    assert (weights[actions] > 0).all()
+    shares = np.bincount(actions, minlength=len(weights)) / len(ALL_DRAWS)
+    assert np.abs(shares - weights / weights.sum()).max() <= 2 / len(ALL_DRAWS)
