@@ -35,6 +35,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.environments
 	$(BIN)/python -m benchmarks.learning
+	$(BIN)/python -m benchmarks.sharing
 
 demo: $(READY)
 	@mkdir -p demo

@@ -39,19 +39,21 @@ def floats(*numbers):
     return jnp.array(numbers, jnp.float32)
 
 
+# Compiled code takes numbers below 2⁻¹²⁶ for 0.
+singles = functools.partial(st.floats, width=32, allow_subnormal=False)
+
+
 def values_of(size, least=-30.0, most=30.0):
-    return st.lists(st.floats(least, most, width=32), min_size=size, max_size=size).map(
-        lambda row: np.array(row, np.float32)
-    )
+    return st.lists(singles(least, most), min_size=size, max_size=size).map(lambda row: np.array(row, np.float32))
 
 
 # Values of 2¹²⁷ are nobody's, but infinity times zero would show here first.
 extreme_values = st.integers(2, 12).flatmap(lambda size: values_of(size, -(2.0**127), 2.0**127) | values_of(size))
 policies = st.sampled_from(SIZES).flatmap(values_of).map(boltzmann_policy)
-fractions = st.floats(0.0, 1.0, width=32).map(np.float32)
-draws = st.floats(0.0, float(BEFORE_ONE), width=32).map(np.float32)
+fractions = singles(0.0, 1.0).map(np.float32)
+draws = singles(0.0, float(BEFORE_ONE)).map(np.float32)
 visits = st.integers(0, 2**31 - 1).map(np.int32)
-prestiges = st.floats(0.0, 2e4, width=32)  # √n·Γ with n up to four hundred million
+prestiges = singles(0.0, 2e4)  # √n·Γ with n up to four hundred million
 
 
 # --- Eq. 1 and 2: who asks, who gives ---
@@ -85,13 +87,13 @@ def test_giving_rises_with_visits_and_importance(num_visits, values, expected):
 
 
 @some_examples
-@hypothesis.given(visits, st.floats(0.0009765625, 10.0, width=32))
+@hypothesis.given(visits, singles(0.0009765625, 10.0))
 def test_asking_is_a_probability(num_visits, scale):
     assert 0 <= asking_probability(num_visits, scale) <= 1
 
 
 @some_examples
-@hypothesis.given(visits, values_of(5, -1e5, 1e5), st.floats(0.0009765625, 10.0, width=32))
+@hypothesis.given(visits, values_of(5, -1e5, 1e5), singles(0.0009765625, 10.0))
 def test_giving_is_a_probability(num_visits, values, scale):
     assert 0 <= giving_probability(num_visits, values, scale) <= 1
 
@@ -381,7 +383,7 @@ said = st.tuples(st.integers(0, 2), fractions, st.integers(0, 2), fractions, pre
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
 @some_examples
-@hypothesis.given(st.lists(said, min_size=5, max_size=5), fractions, fractions, st.floats(0.0078125, 1.0, width=32))
+@hypothesis.given(st.lists(said, min_size=5, max_size=5), fractions, fractions, singles(0.0078125, 1.0))
 def test_probabilities_move_only_towards_what_teachers_think(normalisation, teachers, probability, negative, rate):
     told = messages(*teachers)
     after = modified_probability(np.int32(1), probability, told, 1 - negative, negative, rate, normalisation)
@@ -545,7 +547,7 @@ def test_drawing_skips_actions_without_weight(weights, draw, expected):
 
 
 some_weights = st.sampled_from(SIZES).flatmap(
-    lambda size: st.lists(st.just(0.0) | st.floats(0.0009765625, 1.0, width=32), min_size=size, max_size=size)
+    lambda size: st.lists(st.just(0.0) | singles(0.0009765625, 1.0), min_size=size, max_size=size)
 )
 
 

@@ -52,10 +52,12 @@ def recoded(codes, dtype):
     """The same observations in numbers that only this type can hold."""
     if dtype == np.float32:
         return codes / np.float32(7)
-    return codes.astype(dtype) * dtype({np.uint8: 1, np.uint16: 257, np.int32: -8_421_505}[dtype])  # −(2³¹ − 1)/255
+    return codes.astype(dtype) * dtype(
+        {np.uint8: 1, np.uint16: 257, np.int32: -8_421_504}[dtype]
+    )  # ·255 is nearly −2³¹
 
 
-@pytest.mark.parametrize(("id", "num_episodes"), [("pgm-3ag", 1000), ("ft", 300), ("cleanup", 300)])
+@pytest.mark.parametrize(("id", "num_episodes"), [("pgm-3ag", 1000), ("cleanup", 300)])
 def test_what_agents_see_in_random_play_is_told_apart(id, num_episodes):
     codes = codes_of_random_play(id, num_episodes)
     assert len(np.unique(codes, axis=0)) > 10_000

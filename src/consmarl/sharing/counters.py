@@ -67,7 +67,10 @@ def lookup(table: CountTable, keys: jax.Array) -> jax.Array:
 
 
 def count(table: CountTable, keys: jax.Array, amounts: jax.Array) -> tuple[CountTable, jax.Array]:
-    """Add amounts [...] to keys [..., 2] and return the counts after that; an amount of 0 adds no key."""
+    """Add amounts [...] to keys [..., 2] and return their counts after that.
+
+    An amount of 0 adds no key and is not looked for: 0 is returned for it.
+    """
     flat, flat_amounts = keys.reshape(-1, 2), amounts.reshape(-1).astype(jnp.int32)
     is_wanted = flat_amounts > 0
     table_keys, found, num_new = _claim(table.keys, flat, is_wanted)

@@ -50,7 +50,7 @@ def prestige(num_visits: jax.Array, confidence: jax.Array) -> jax.Array:
 def negative_weight(episode: jax.Array, start_episode: int, shape: float) -> jax.Array:
     """Eq. 8, h(x) = w_n: 1 when sharing starts at e_i, then falling; `shape` is the paper's a."""
     slope = (1.0 - shape) / max(start_episode, 1)
-    return 1.0 / (slope * episode + shape)
+    return jnp.minimum(1.0 / (slope * episode + shape), 1.0)  # rounding may lift it above 1
 
 
 class Messages(NamedTuple):
@@ -66,7 +66,7 @@ class Messages(NamedTuple):
 
 def teacher_weights(prestiges: jax.Array, is_counted: jax.Array) -> jax.Array:
     """Eq. 10, w_k = e^Λ/Σ e^Λ over the teachers that are counted; zeros where there are none."""
-    # the largest is taken off first: e^Λ overflows where a teacher has met an observation half a million times
+    # the largest is taken off first: e^Λ overflows where a sure teacher has met an observation 8,000 times
     largest = jnp.max(prestiges, where=is_counted, initial=0.0)
     parts = jnp.where(is_counted, jnp.exp(prestiges - largest), 0.0)
     return parts / jnp.maximum(jnp.sum(parts), jnp.finfo(parts.dtype).tiny)
@@ -134,5 +134,8 @@ def targeted_exploration(
 
 def draw_action(weights: jax.Array, draw: jax.Array) -> jax.Array:
     """Draw an action by weights that need not add up to 1: the first one whose cumulated weight exceeds the draw."""
-    upto = jnp.cumsum(weights)
-    return jnp.argmax(upto > draw * upto[-1]).astype(jnp.int32)
+    upto, has_weight = jnp.cumsum(weights), weights > 0
+    is_beyond = has_weight & (upto > draw * upto[-1])
+    # parallel sums need not rise in every step: should rounding leave nobody, the last one with weight it is
+    last = len(weights) - 1 - jnp.argmax(has_weight[::-1])
+    return jnp.where(jnp.any(is_beyond), jnp.argmax(is_beyond), last).astype(jnp.int32)

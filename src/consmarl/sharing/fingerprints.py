@@ -39,8 +39,9 @@ def mark_used(keys: jax.Array) -> jax.Array:
 
 def _as_words(codes: jax.Array) -> jax.Array:
     if jnp.issubdtype(codes.dtype, jnp.floating):
-        # +0.0 and −0.0 are the same observation and differ in a bit
-        return jax.lax.bitcast_convert_type(codes.astype(jnp.float32) + 0.0, jnp.uint32)
+        # +0.0 and −0.0 are the same observation and differ in a bit; adding 0.0 would be optimised away
+        numbers = codes.astype(jnp.float32)
+        return jax.lax.bitcast_convert_type(jnp.where(numbers == 0, jnp.float32(0), numbers), jnp.uint32)
     if codes.dtype != jnp.uint8:
         return codes.astype(jnp.uint32)
     num_missing = -codes.shape[-1] % 4

@@ -1,0 +1,205 @@
+"""Sharing in the loop: it changes how agents act and nothing else, survives interruption, and can be watched."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import consmarl
+from consmarl import AdHocTD, Cons, UsageError
+from consmarl.environments.foreign import ForeignWorld
+from consmarl.environments.pettingzoo import WorldParallelEnv
+from consmarl.learners.interface import TeamSpec
+from consmarl.learners.iql import IQL
+from consmarl.learners.networks import Weights
+from consmarl.sharing.none import NoSharing
+from consmarl.sharing.options import AskWhen, TeacherMemory
+from consmarl.sharing.record import Reply
+from consmarl.training import checkpoints
+from consmarl.training.exploration import EpsilonZGreedy, Greedy
+from consmarl.training.loop import Trainer
+from consmarl.training.python_loop import PythonTrainer
+from consmarl.training.rollout import Actors, Turn, in_students_place
+
+SMALL = dict(grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
+WORLD = consmarl.make("pgm-3ag", **SMALL)
+SIZES = dict(replay_episodes=12, batch_episodes=4, warmup_steps=40)
+BUSY = Cons(start_episode=3, ask_scale=0.05, budget_requests=60, budget_answers=70)
+CHUNK = 6  # rounds; always as many, because every other number is compiled anew
+
+
+@functools.cache
+def trainer(sharing, num_envs=2, **settings):
+    learner = IQL(TeamSpec.of(WORLD), hidden_size=8, target_every_updates=5)
+    return Trainer(world=WORLD, learner=learner, num_envs=num_envs, sharing=sharing, **SIZES, **settings)
+
+
+@functools.cache
+def played(sharing, *, is_recording=False, **settings):
+    """Two chunks: the state after them, and their reports as one."""
+    run = trainer(sharing, **settings)
+    state, reports = run.init(1), []
+    for _ in range(2):
+        state, report = run.run(state, CHUNK, is_recording=is_recording)
+        reports.append(jax.device_get(report))
+    return jax.device_get(state), jax.tree.map(lambda *parts: np.concatenate(parts), *reports)
+
+
+def equal(left, right):
+    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    return all(np.array_equal(*map(as_plain, pair)) for pair in pairs)
+
+
+def as_plain(leaf):
+    return jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+
+@pytest.mark.parametrize(
+    ("silent", "settings"),
+    [
+        (Cons(start_episode=10_000), {}),
+        (AdHocTD(budget_requests=0, start_episode=0), dict(exploration=EpsilonZGreedy())),
+    ],
+    ids=["CONS that has not started, ε", "AdHocTD without budget, εz"],
+)
+def test_without_exchange_sharing_is_bit_for_bit_iql(silent, settings):
+    alone, _ = played(NoSharing(), **settings)
+    together, _ = played(silent, **settings)
+    assert equal(alone, together._replace(sharing=()))
+    assert int(together.sharing.table.num_filled) > 0  # it did count
+
+
+def test_sharing_begins_after_its_start_and_changes_what_agents_do():
+    state, report = played(BUSY)
+    assert not equal(state.learner.online, played(NoSharing())[0].learner.online)
+    advised = report.sharing["advised"]  # [round, agent, env]
+    assert (advised[:2] == 0).all()  # episodes 0 to 3: it begins after episode 3
+    assert (advised[2:5].sum(axis=(1, 2)) > 0).all()
+
+
+def test_budgets_are_what_was_given_less_what_was_used():
+    state, report = played(BUSY)
+    traffic = {name: report.sharing[name].sum(axis=(0, 2)) for name in ("advised", "taught", "answers")}
+    assert state.sharing.requests_left.tolist() == (60 - traffic["advised"]).tolist()
+    assert state.sharing.answers_left.tolist() == (70 - traffic["taught"]).tolist()
+    assert traffic["answers"].sum() == traffic["taught"].sum()
+    assert (report.sharing["requests_left"] >= 0).all()
+    assert (report.sharing["answers_left"] >= 0).all()
+    assert traffic["taught"].max() == 70  # somebody's was used up, and not exceeded
+
+
+def test_counts_are_those_of_the_observations_played():
+    run = trainer(BUSY)
+    state, _ = run.run(run.init(1), CHUNK)  # as many episodes as replay holds
+    episodes = jax.device_get(state.replay.episodes)
+    seen = [set() for _ in range(3)]
+    for agent in range(3):
+        for episode, length in enumerate(episodes.num_steps[:12].tolist()):
+            seen[agent] |= {codes.tobytes() for codes in episodes.codes[agent, episode, :length]}
+    assert int(state.sharing.table.num_filled) == sum(map(len, seen))
+    assert int(state.sharing.table.counts.sum()) == 3 * int(state.num_env_steps)
+
+
+def test_the_table_grows_between_chunks_and_no_bit_depends_on_it(tmp_path):
+    small = trainer(dataclasses.replace(BUSY, initial_places=64))
+    state, sizes = small.init(1), []
+    for number in range(3):
+        sizes.append(state.sharing.table.num_places)
+        checkpoints.save(tmp_path, number, state, small.sharing.facts(state.sharing), keep=3)
+        if number < 2:
+            state, _ = small.run(state, CHUNK)
+    assert sizes[0] < sizes[1] <= sizes[2]
+    reference, _ = played(BUSY)
+    assert equal(state._replace(sharing=state.sharing[1:]), reference._replace(sharing=reference.sharing[1:]))
+    (tmp_path / "checkpoint-000000002" / "manifest.json").unlink()
+    # the newest is damaged; the one before has a larger table than a run begins with
+    restored = checkpoints.restore(tmp_path, functools.partial(small.init, 1))
+    assert restored.number == 1
+    assert restored.state.sharing.table.num_places == sizes[1]
+    resumed, _ = small.run(restored.state, CHUNK)
+    assert equal(resumed, state)
+
+
+def test_a_table_that_lost_visits_stops_the_run():
+    run = trainer(BUSY)
+    state = run.init(0)
+    table = state.sharing.table._replace(num_lost=state.sharing.table.num_lost + 3)
+    with pytest.raises(UsageError, match="3 visits found no place"):
+        run.run(state._replace(sharing=state.sharing._replace(table=table)), CHUNK)
+
+
+def test_recording_changes_nothing_and_tells_all():
+    state, report = played(BUSY)
+    recorded, full = played(BUSY, is_recording=True)
+    assert equal(state, recorded)
+    steps = full.records.step  # [round, step, agent, env, …]
+    assert steps.is_asking.sum() == report.sharing["requests"].sum()
+    is_advised = steps.student.is_advised & steps.is_asking
+    assert is_advised.sum() == report.sharing["advised"].sum()
+    assert (steps.teachers.reply == Reply.ANSWERED).sum() == report.sharing["answers"].sum()
+    np.testing.assert_array_equal(steps.action, np.where(is_advised, steps.student.action, steps.own_action))
+    stored = recorded.replay.episodes.actions  # [agent, episode, step], the last twelve episodes
+    by_episode = steps.action[CHUNK:].transpose(2, 0, 3, 1).reshape(3, 12, 8)
+    is_live = full.records.is_live[CHUNK:].transpose(0, 2, 1).reshape(12, 8)
+    np.testing.assert_array_equal(stored[:, is_live], by_episode[:, is_live])
+
+
+def test_a_world_of_ours_shares_in_python_as_it_does_compiled():
+    foreign = ForeignWorld(WorldParallelEnv(WORLD), episode_limit=WORLD.episode_limit)
+    learner = IQL(TeamSpec.of(foreign), hidden_size=8, target_every_updates=5)
+    in_python = PythonTrainer(world=foreign, learner=learner, sharing=BUSY, **SIZES)
+    compiled = trainer(BUSY, num_envs=1)
+    (state, report), (python_state, python_report) = (
+        each.run(each.init(2), CHUNK + 2, is_recording=True) for each in (compiled, in_python)
+    )
+    assert np.asarray(report.sharing["advised"]).sum() > 0
+    for name in ("requests", "answers", "taught", "advised", "requests_left", "answers_left", "num_observations"):
+        np.testing.assert_array_equal(python_report.sharing[name], report.sharing[name], err_msg=name)
+    is_live = np.asarray(report.records.is_live)[:, :, None, :]
+    for name in ("is_asking", "action", "num_visits"):
+        ours, theirs = (np.asarray(getattr(each.records.step, name)) for each in (report, python_report))
+        np.testing.assert_array_equal(ours * is_live, theirs * is_live, err_msg=name)
+    assert equal(state.sharing[1:], python_state.sharing[1:])
+
+
+@pytest.mark.parametrize("memory", TeacherMemory)
+@pytest.mark.parametrize("weights", Weights)
+def test_teachers_look_at_the_students_place(memory, weights):
+    """Each teacher's values are what its own network says of the student's observation, last action and memory."""
+    learner = IQL(TeamSpec.of(WORLD), hidden_size=4, weights=weights)
+    parameters = learner.parameters(learner.init(jax.random.key(0)))
+    num_agents, num_envs = 3, 2
+    codes = jax.random.randint(jax.random.key(1), (num_envs, num_agents, WORLD.observation_size), 0, 3).astype(np.uint8)
+    before, after = jax.random.normal(jax.random.key(2), (2, num_agents, num_envs, 4))
+    last_actions = jnp.array([[0, 1], [2, -1], [3, 4]])
+    actors = Actors(learner, Greedy(), Cons(teacher_memory=memory))
+    turn = Turn((), codes, before, last_actions, (), (), (), jnp.ones(num_envs, bool))
+    ask_teachers = in_students_place(actors, parameters, turn, after, jax.random.key(3))
+    students, envs = jnp.array([2, 0]), jnp.array([1, 0])
+    values = ask_teachers(students, envs)
+    networks = learner.networks
+    for request, (student, env) in enumerate([(2, 1), (0, 0)]):
+        for teacher in range(num_agents):
+            hidden = {
+                TeacherMemory.STUDENT: before[student, env],
+                TeacherMemory.STUDENT_AFTER_STEP: after[student, env],
+                TeacherMemory.OWN: before[teacher, env],
+            }[memory]
+            # the teacher acts for itself in a team whose every member is in the student's place
+            everybody = jnp.broadcast_to(hidden, (num_agents, 1, 4))
+            seen = jnp.broadcast_to(codes[env, student], (num_agents, 1, WORLD.observation_size))
+            did = jnp.full((num_agents, 1), last_actions[student, env])
+            expected = networks.step(parameters, everybody, seen, did)[1][teacher, 0]
+            np.testing.assert_allclose(values[teacher, request], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_shared_weights_and_first_visits_train():
+    sharing = AdHocTD(start_episode=0, ask_when=AskWhen.FIRST_VISIT, teacher_memory=TeacherMemory.OWN)
+    learner = IQL(TeamSpec.of(WORLD), hidden_size=8, weights=Weights.SHARED)
+    run = Trainer(world=WORLD, learner=learner, num_envs=2, sharing=sharing, **SIZES)
+    state, report = run.run(run.init(0), CHUNK)
+    assert np.asarray(report.sharing["requests"]).sum() > 0
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.learner.online))
