@@ -16,7 +16,7 @@ from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
 from consmarl.learners.networks import Weights
 from consmarl.sharing.none import NoSharing
-from consmarl.sharing.options import AskWhen, TeacherMemory
+from consmarl.sharing.options import TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.training import checkpoints
 from consmarl.training.exploration import EpsilonZGreedy, Greedy
@@ -34,7 +34,8 @@ CHUNK = 6  # rounds; always as many, because every other number is compiled anew
 @functools.cache
 def trainer(sharing, num_envs=2, **settings):
     learner = IQL(TeamSpec.of(WORLD), hidden_size=8, target_every_updates=5)
-    return Trainer(world=WORLD, learner=learner, num_envs=num_envs, sharing=sharing, **SIZES, **settings)
+    return Trainer(world=WORLD, learner=learner, num_envs=num_envs, sharing=sharing, exploration=EpsilonZGreedy(),
+                   **SIZES, **settings)  # fmt: skip
 
 
 @functools.cache
@@ -58,16 +59,13 @@ def as_plain(leaf):
 
 
 @pytest.mark.parametrize(
-    ("silent", "settings"),
-    [
-        (Cons(start_episode=10_000), {}),
-        (AdHocTD(budget_requests=0, start_episode=0), dict(exploration=EpsilonZGreedy())),
-    ],
-    ids=["CONS that has not started, ε", "AdHocTD without budget, εz"],
+    "silent",
+    [Cons(start_episode=10_000), AdHocTD(budget_requests=0, start_episode=0)],
+    ids=["CONS that has not started", "AdHocTD without budget"],
 )
-def test_without_exchange_sharing_is_bit_for_bit_iql(silent, settings):
-    alone, _ = played(NoSharing(), **settings)
-    together, _ = played(silent, **settings)
+def test_without_exchange_sharing_is_bit_for_bit_iql(silent):
+    alone, _ = played(NoSharing())
+    together, _ = played(silent)
     assert equal(alone, together._replace(sharing=()))
     assert int(together.sharing.table.num_filled) > 0  # it did count
 
@@ -150,7 +148,7 @@ def test_recording_changes_nothing_and_tells_all():
 def test_a_world_of_ours_shares_in_python_as_it_does_compiled():
     foreign = ForeignWorld(WorldParallelEnv(WORLD), episode_limit=WORLD.episode_limit)
     learner = IQL(TeamSpec.of(foreign), hidden_size=8, target_every_updates=5)
-    in_python = PythonTrainer(world=foreign, learner=learner, sharing=BUSY, **SIZES)
+    in_python = PythonTrainer(world=foreign, learner=learner, sharing=BUSY, exploration=EpsilonZGreedy(), **SIZES)
     compiled = trainer(BUSY, num_envs=1)
     (state, report), (python_state, python_report) = (
         each.run(each.init(2), CHUNK + 2, is_recording=True) for each in (compiled, in_python)
@@ -165,41 +163,42 @@ def test_a_world_of_ours_shares_in_python_as_it_does_compiled():
     assert equal(state.sharing[1:], python_state.sharing[1:])
 
 
-@pytest.mark.parametrize("memory", TeacherMemory)
-@pytest.mark.parametrize("weights", Weights)
-def test_teachers_look_at_the_students_place(memory, weights):
-    """Each teacher's values are what its own network says of the student's observation, last action and memory."""
-    learner = IQL(TeamSpec.of(WORLD), hidden_size=4, weights=weights)
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def asked_and_expected(actors, requests, codes, before, after, last_actions):
+    """Every teacher's values for requests, and what its own network says of the student's place: two arrays."""
+    learner = actors.learner
     parameters = learner.parameters(learner.init(jax.random.key(0)))
-    num_agents, num_envs = 3, 2
-    codes = jax.random.randint(jax.random.key(1), (num_envs, num_agents, WORLD.observation_size), 0, 3).astype(np.uint8)
-    before, after = jax.random.normal(jax.random.key(2), (2, num_agents, num_envs, 4))
-    last_actions = jnp.array([[0, 1], [2, -1], [3, 4]])
-    actors = Actors(learner, Greedy(), Cons(teacher_memory=memory))
+    num_envs, num_agents, size = codes.shape
     turn = Turn((), codes, before, last_actions, (), (), (), jnp.ones(num_envs, bool))
     ask_teachers = in_students_place(actors, parameters, turn, after, jax.random.key(3))
-    students, envs = jnp.array([2, 0]), jnp.array([1, 0])
-    values = ask_teachers(students, envs)
-    networks = learner.networks
-    for request, (student, env) in enumerate([(2, 1), (0, 0)]):
-        for teacher in range(num_agents):
-            hidden = {
-                TeacherMemory.STUDENT: before[student, env],
-                TeacherMemory.STUDENT_AFTER_STEP: after[student, env],
-                TeacherMemory.OWN: before[teacher, env],
-            }[memory]
-            # the teacher acts for itself in a team whose every member is in the student's place
-            everybody = jnp.broadcast_to(hidden, (num_agents, 1, 4))
-            seen = jnp.broadcast_to(codes[env, student], (num_agents, 1, WORLD.observation_size))
-            did = jnp.full((num_agents, 1), last_actions[student, env])
-            expected = networks.step(parameters, everybody, seen, did)[1][teacher, 0]
-            np.testing.assert_allclose(values[teacher, request], expected, rtol=1e-5, atol=1e-6)
+    asked = ask_teachers(*(jnp.array(each) for each in zip(*requests, strict=True)))
+
+    def of_one(student, env, teacher):
+        hidden = {
+            TeacherMemory.STUDENT: before[student, env],
+            TeacherMemory.STUDENT_AFTER_STEP: after[student, env],
+            TeacherMemory.OWN: before[teacher, env],
+        }[actors.sharing.teacher_memory]
+        # the teacher acts for itself in a team whose every member is in the student's place
+        everybody = jnp.broadcast_to(hidden, (num_agents, 1, len(hidden)))
+        seen = jnp.broadcast_to(codes[env, student], (num_agents, 1, size))
+        did = jnp.full((num_agents, 1), last_actions[student, env])
+        return learner.networks.step(parameters, everybody, seen, did)[1][teacher, 0]
+
+    expected = [[of_one(student, env, teacher) for student, env in requests] for teacher in range(num_agents)]
+    return asked, jnp.array(expected)
 
 
-def test_shared_weights_and_first_visits_train():
-    sharing = AdHocTD(start_episode=0, ask_when=AskWhen.FIRST_VISIT, teacher_memory=TeacherMemory.OWN)
-    learner = IQL(TeamSpec.of(WORLD), hidden_size=8, weights=Weights.SHARED)
-    run = Trainer(world=WORLD, learner=learner, num_envs=2, sharing=sharing, **SIZES)
-    state, report = run.run(run.init(0), CHUNK)
-    assert np.asarray(report.sharing["requests"]).sum() > 0
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.learner.online))
+@pytest.mark.parametrize(
+    ("memory", "weights"),
+    [(memory, Weights.SEPARATE) for memory in TeacherMemory] + [(TeacherMemory.STUDENT, Weights.SHARED)],
+)
+def test_teachers_look_at_the_students_place(memory, weights):
+    actors = Actors(IQL(TeamSpec.of(WORLD), hidden_size=4, weights=weights), Greedy(), Cons(teacher_memory=memory))
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 3, (2, 3, WORLD.observation_size)).astype(np.uint8)
+    before, after = random.normal(size=(2, 3, 2, 4)).astype(np.float32)
+    last_actions = np.array([[0, 1], [2, -1], [3, 4]], np.int32)
+    asked, expected = asked_and_expected(actors, ((2, 1), (0, 0)), codes, before, after, last_actions)
+    np.testing.assert_allclose(asked, expected, rtol=1e-5, atol=1e-6)
+    assert len({row.tobytes() for row in np.asarray(asked).reshape(6, -1)}) == 6  # nobody agrees with anybody

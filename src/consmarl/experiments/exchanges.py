@@ -89,7 +89,7 @@ def read_episode(path: Path) -> RecordedEpisode:
     if not path.is_file():
         raise UsageError(f"there is no recorded episode {path}: record some by `consmarl train --record NUMBER …`.")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:

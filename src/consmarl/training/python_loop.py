@@ -77,7 +77,8 @@ class PythonTrainer(RunParts):
             epsilon=epsilons[0],
             learning=learned.metrics,
             has_learned=learned.has_learned,
-            sharing=self.sharing.report(played.sharing, played.traffic),
+            # the next episode uses up what this looks at
+            sharing=jax.device_get(self.sharing.report(played.sharing, played.traffic)),
             records=played.records,
         )
         return state._replace(sharing=played.sharing), report

@@ -1,0 +1,156 @@
+"""Runs with sharing: options by method and world, rows of metrics, recorded episodes, and going on after a stop."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import consmarl
+from consmarl import AdHocTD, Cons, UsageError
+from consmarl.experiments import exchanges
+from consmarl.experiments.config import ExplorationKind, Method, TrainConfig
+from consmarl.experiments.metrics import MetricsFile
+from consmarl.experiments.sharing_options import ShareOptions, SharingKind
+from consmarl.experiments.train import resume, train
+from consmarl.sharing.none import NoSharing
+from consmarl.sharing.options import AskGate, Knowledge, Preset, TeacherMemory
+from consmarl.sharing.record import Reply
+
+PGM, FT, CLEANUP = (consmarl.make(id) for id in ("pgm-3ag", "ft", "cleanup"))
+CONFIG = TrainConfig(
+    method=Method.CONS, set=("grid=3,4", "mining_steps=1", "view=3,3", "episode_limit=6"), episodes=80, hidden_size=8,
+    batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=80,
+    evaluation_episodes=4, checkpoint_every=40, share=ShareOptions(start_episode=10, ask_scale=0.05),
+    record=(15, 61),
+)  # fmt: skip
+
+
+def test_a_method_brings_its_sharing_and_a_preset_its_settings():
+    assert TrainConfig().trainer().sharing == NoSharing()
+    assert TrainConfig(method=Method.CONS).trainer().sharing == Cons()
+    assert TrainConfig(method=Method.ADHOC_TD).trainer().sharing == AdHocTD()
+    assert TrainConfig(sharing=SharingKind.CONS, preset=Preset.RELEASE).trainer().sharing == Cons.preset(Preset.RELEASE)
+    assert TrainConfig(preset=Preset.RECOMMENDED).exploration_kind is ExplorationKind.EPSILON_Z_GREEDY
+    assert TrainConfig(preset=Preset.RELEASE).exploration_kind is ExplorationKind.EPSILON_GREEDY
+
+
+@pytest.mark.parametrize(
+    # the paper's table and section on hyperparameters, and the release's defaults
+    ("world", "preset", "weight_shape", "ask_scale"),
+    [
+        (PGM, Preset.PAPER, 0.0, 0.5), (FT, Preset.PAPER, 0.3, 0.5), (CLEANUP, Preset.PAPER, -0.5, 0.01),
+        (PGM, Preset.RELEASE, 0.0, 0.5), (FT, Preset.RELEASE, 0.7, 0.5), (CLEANUP, Preset.RELEASE, -0.5, 0.5),
+    ],
+)  # fmt: skip
+def test_worlds_have_the_papers_values(world, preset, weight_shape, ask_scale):
+    cons = ShareOptions().mechanism(SharingKind.CONS, preset, world)
+    assert (cons.weight_shape, cons.ask_scale) == (weight_shape, ask_scale)
+    assert ShareOptions().mechanism(SharingKind.ADHOC_TD, preset, world).ask_scale == ask_scale
+    assert ShareOptions(weight_shape=0.1).mechanism(SharingKind.CONS, preset, world).weight_shape == 0.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (dict(share=ShareOptions(update_rate=0.5)), "share.update_rate is set, and nobody shares"),
+        (dict(method=Method.CONS, share=ShareOptions(give_scale=2.0)), "share.give_scale is an option of adhoc-td"),
+        (dict(method=Method.ADHOC_TD, share=ShareOptions(temperature=0.3)), "share.temperature is an option of cons"),
+        (dict(method=Method.CONS, share=ShareOptions(temperature=0.0)), "temperature must be above 0"),
+        (dict(method=Method.CONS, share=ShareOptions(weight_shape=1.5)), "weight_shape must be at most 1"),
+        (dict(method=Method.CONS, share=ShareOptions(budget_requests=-1)), "budget_requests must be a whole number"),
+        (dict(method=Method.CONS, share=ShareOptions(ask_scale=0.0)), "ask_scale must be above 0"),
+        (dict(method=Method.CONS, set=("num_agents=1",)), "at least 2 agents"),
+        (dict(record=(40_000,)), "episode 40000 cannot be recorded"),
+    ],
+)
+def test_what_does_not_fit_gets_a_sentence(settings, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        TrainConfig(**settings).trainer().init(0)
+
+
+def test_a_configuration_reads_back_as_it_was_written():
+    share = ShareOptions(ask_gate=AskGate.EXPLORING, knowledge=Knowledge.FIXED, teacher_memory=TeacherMemory.OWN,
+                         requires_seen=False, temperature=0.25)  # fmt: skip
+    config = TrainConfig(method=Method.CONS, preset=Preset.RELEASE, share=share, record=(3, 7))
+    assert TrainConfig.from_json(config.to_json()) == config
+    assert "update_rate" not in json.loads(config.to_json())["share"]  # what is not set stays the preset's
+    with pytest.raises(UsageError, match=r"no setting 'share.updat_rate': did you mean 'update_rate'"):
+        TrainConfig.from_json('{"share": {"updat_rate": 1}}')
+    with pytest.raises(UsageError, match=r"share.ask_gate has no value 'sometimes'"):
+        TrainConfig.from_json('{"share": {"ask_gate": "sometimes"}}')
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(CONFIG, tmp_path_factory.mktemp("sharing") / "run")
+
+
+def test_rows_tell_what_was_shared(run):
+    rows = [row for row in MetricsFile(run / "metrics.jsonl").rows() if row["episode"] > 0]
+    assert [row["episode"] for row in rows] == [20, 40, 60, 80]
+    used = 0.0
+    for row in rows:
+        used += row["advised"] * CONFIG.report_every
+        assert sum(row["requests_left"]) == 3 * 50_000 - round(used)
+        assert row["advised"] <= row["requests"]
+        assert row["advised_share"] == pytest.approx(row["advised"] / (3 * row["episode_steps"]), abs=1e-4)
+        assert 0 < row["table_fill"] < 1
+    assert rows[-1]["num_observations"] >= rows[0]["num_observations"] > 0
+    assert used > 0
+
+
+def test_chosen_episodes_are_recorded(run):
+    assert sorted(path.name for path in (run / "exchanges").iterdir()) == [
+        "episode-000000015.npz",
+        "episode-000000061.npz",
+    ]
+    recorded = exchanges.read_episode(exchanges.episode_path(run, 61))
+    assert recorded.episode == 61
+    assert TrainConfig.from_json(json.dumps(recorded.header["config"])) == CONFIG
+    steps, requests, teachers = recorded.steps, recorded.requests, recorded.teachers
+    assert steps["is_asking"].sum() == len(requests["step"]) > 0
+    assert teachers["reply"].shape == (len(requests["step"]), 3)
+    at = np.arange(len(requests["student"]))
+    assert (teachers["reply"][at, requests["student"]] == Reply.NOT_ASKED).all()
+    assert ((teachers["reply"] == Reply.NOT_ASKED).sum(axis=1) == 1).all()
+    np.testing.assert_allclose(requests["policy_before"].sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(requests["policy_after"].sum(axis=1), 1, rtol=1e-5)
+    done = steps["action"][requests["step"], requests["student"]]
+    own = steps["own_action"][requests["step"], requests["student"]]
+    np.testing.assert_array_equal(done, np.where(requests["is_advised"], requests["action"], own))
+    # the world's states are those between the actions: one step further each
+    assert recorded.world["num_steps"].tolist() == list(range(recorded.num_steps))
+
+
+def test_recorded_worlds_go_where_the_actions_lead(run):
+    recorded = exchanges.read_episode(exchanges.episode_path(run, 15))
+    moves = np.array([(0, 0), (1, 0), (0, -1), (-1, 0), (0, 1)])
+    for step in range(recorded.num_steps - 1):
+        went = recorded.world["agents"][step] + moves[recorded.steps["action"][step]]
+        np.testing.assert_array_equal(recorded.world["agents"][step + 1], np.clip(went, 0, (2, 3)))
+
+
+def test_a_run_goes_on_with_counts_and_budgets_as_if_never_stopped(run, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    shutil.rmtree(copy / "checkpoints" / "checkpoint-000000080")
+    (copy / "exchanges" / "episode-000000061.npz").unlink()
+    resume(copy)
+    volatile = {"seconds"}
+    for ours, theirs in zip(*(MetricsFile(each / "metrics.jsonl").rows() for each in (copy, run)), strict=True):
+        assert {k: v for k, v in ours.items() if k not in volatile} == {
+            k: v for k, v in theirs.items() if k not in volatile
+        }
+    assert (copy / "policy.safetensors").read_bytes() == (run / "policy.safetensors").read_bytes()
+    assert (copy / "exchanges" / "episode-000000061.npz").exists()
+
+
+def test_damaged_and_foreign_records_get_a_sentence(run, tmp_path):
+    whole = exchanges.episode_path(run, 61).read_bytes()
+    cut, other, nothing = tmp_path / "cut.npz", tmp_path / "other.npz", tmp_path / "nothing.npz"
+    cut.write_bytes(whole[: len(whole) // 2])
+    np.savez(other, values=np.zeros(3))
+    for path, sentence in ((cut, "damaged"), (other, "not a recorded episode"), (nothing, "no recorded episode")):
+        with pytest.raises(UsageError, match=sentence):
+            exchanges.read_episode(path)
