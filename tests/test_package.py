@@ -1,5 +1,6 @@
 """The package as a whole: what it loads, what it says of itself, and that its pages tell the truth."""
 
+import dataclasses
 import doctest
 import re
 import subprocess
@@ -11,7 +12,9 @@ import jax
 import pytest
 
 import consmarl
+from consmarl import AdHocTD, Cons
 from consmarl.environments import registry
+from consmarl.experiments.sharing_options import SharingKind
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -73,3 +76,11 @@ def test_every_parameter_is_documented():
         assert f"`{id}`" in text
         for name in entry.parameters:
             assert f"`{name}`" in text, f"docs/guide/worlds.md does not mention {name}"
+
+
+def test_every_option_of_sharing_is_documented():
+    pages = {SharingKind.CONS: "cons.md", SharingKind.ADHOC_TD: "adhoc_td.md"}
+    for kind, built in ((SharingKind.CONS, Cons), (SharingKind.ADHOC_TD, AdHocTD)):
+        text = (ROOT / "docs" / "methods" / pages[kind]).read_text(encoding="utf-8")
+        for each in dataclasses.fields(built):
+            assert f"`{each.name}`" in text, f"docs/methods/{pages[kind]} does not mention {each.name}"
