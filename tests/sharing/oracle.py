@@ -1,7 +1,7 @@
 """Algorithms 1 to 3 of the paper, and AdHocTD, transcribed literally and slowly: plain Python, one agent at a time.
 
 Nothing of the library is used. Where the release departs from the paper, a setting of `Rules` says so. Comparisons
-that are nearer than single precision can tell raise `TooCloseError`, so that a situation which rounding decides is skipped;
+that are nearer than single precision can tell raise `TooCloseError`, so that what rounding decides is skipped;
 exactly equal numbers are not close but equal.
 """
 
