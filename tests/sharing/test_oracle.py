@@ -13,13 +13,14 @@ from consmarl.sharing.cons import Cons
 from consmarl.sharing.counters import count, empty_table
 from consmarl.sharing.fingerprints import fingerprint, of_agent
 from consmarl.sharing.interface import Situation
-from consmarl.sharing.mechanism import SharingState, draws_of
+from consmarl.sharing.mechanism import SharingState
 from consmarl.sharing.options import AskGate, Gained, Giving, Knowledge, Normalisation, Preset, Sampling
 from consmarl.sharing.record import Reply
+from consmarl.sharing.requests import draws_of
 from tests.sharing import oracle
 from tests.sharing.oracle import Rules
 
-NUM_SITUATIONS = 250
+NUM_SITUATIONS = 160
 NUM_KINDS = 3  # of observations, few so that agents have met each other's
 
 CASES = {

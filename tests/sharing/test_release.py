@@ -11,9 +11,9 @@ import consmarl
 from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.interface import Situation
-from consmarl.sharing.mechanism import Draws, Request, Teachers
 from consmarl.sharing.options import AskGate, AskWhen, Gained, Giving, Knowledge, Normalisation, Preset
 from consmarl.sharing.record import Reply
+from consmarl.sharing.requests import Draws, Request, Teachers, answer_one
 
 NUM_ENVS = 8
 EPSILON = 0.05  # where the release stays after its first 2,000 episodes at most
@@ -74,8 +74,7 @@ def one_teacher(values, num_visits=5, student=(0.0, 0.0, 0.0), episode=20_000):
 
 def exchange(mechanism, request, teachers, whether=0.5, which=0.5):
     draws = Draws(jnp.float32(whether), jnp.float32(which), jnp.full(2, 0.5))
-    _, outcome = mechanism.answer_one(jax.random.key(0), request, teachers, jnp.ones(2, bool))
-    replies = outcome.teachers.reply
+    replies = answer_one(mechanism, jax.random.key(0), request, teachers, jnp.ones(2, bool)).teachers.reply
     return replies, mechanism.exchange(request, teachers, replies, draws).student
 
 

@@ -17,8 +17,10 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.interface import Situation
-from consmarl.sharing.mechanism import Exchange, Mechanism, Request, Teachers
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import AskGate
+from consmarl.sharing.record import Reply
+from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
 from consmarl.sharing.visits import Visits
 
 # (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
@@ -155,10 +157,11 @@ class Advisor:
                 answer = ask_teacher(teacher, student, observation)
                 values[teacher] = self._numbers("a teacher's values", answer, (self.num_actions,))
         num_visits: Any = np.array([mine.count(observation) for mine in self._visits], np.int32)
-        answers, exchange = jax.device_get(
-            _answers(self.sharing, key, student, request, Teachers(values, num_visits), has_budget)
+        exchange: Exchange = jax.device_get(
+            _answered(self.sharing, key, student, request, Teachers(values, num_visits), has_budget)
         )
-        self.answers_left -= answers * self.sharing.enforces_answer_budget
+        if self.sharing.enforces_answer_budget:
+            self.answers_left -= exchange.teachers.reply == Reply.ANSWERED
         return exchange
 
     def _situation(
@@ -221,5 +224,5 @@ def _alone(sharing: Mechanism, key: Any, situation: Any) -> jax.Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def _answers(sharing: Mechanism, key: Any, number: Any, request: Any, teachers: Any, has_budget: Any) -> Any:
-    return sharing.answer_one(jax.random.fold_in(key, number), request, teachers, has_budget)
+def _answered(sharing: Mechanism, key: Any, number: Any, request: Any, teachers: Any, has_budget: Any) -> Exchange:
+    return answer_one(sharing, jax.random.fold_in(key, number), request, teachers, has_budget)

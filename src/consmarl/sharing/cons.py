@@ -10,9 +10,10 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.equations import Messages
-from consmarl.sharing.mechanism import Draws, Exchange, Mechanism, Request, Teachers
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import AskGate, AskWhen, Gained, Knowledge, Normalisation, Preset, Sampling
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
+from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 
 
 @dataclass(frozen=True, kw_only=True)

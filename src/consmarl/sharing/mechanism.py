@@ -1,9 +1,4 @@
-"""What CONS and AdHocTD have in common: who asks, in which order, and who pays.
-
-Requests are few, so they are gathered into short lists, and teachers are asked about those alone: the cost follows the
-number of requests, not the square of the team. Requests are worked off by environment and, within it, by the number
-of the student, as if agents acted one after the other; a teacher whose budget runs out answers the earlier ones.
-"""
+"""What CONS and AdHocTD have in common: counting, who asks, and who pays."""
 
 import abc
 from collections.abc import Mapping
@@ -16,11 +11,12 @@ import jax.numpy as jnp
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
-from consmarl.sharing.counters import CountTable, count, empty_table, grown, has_room_for, lookup
+from consmarl.sharing.counters import CountTable, count, empty_table, grown, has_room_for
 from consmarl.sharing.fingerprints import fingerprint, of_agent
 from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
 from consmarl.sharing.options import AskGate, AskWhen, TeacherMemory
-from consmarl.sharing.record import Reply, StepRecord, StudentRecord, TeacherRecord, blank
+from consmarl.sharing.record import StepRecord
+from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
 
@@ -38,49 +34,6 @@ class Purse(NamedTuple):
 
     requests: int  # b_ask
     answers: int  # b_give
-
-
-class Request(NamedTuple):
-    """A student's message, and whose it is: m_s = (o, n, max Q)."""
-
-    student: jax.Array  # int32
-    values: jax.Array  # float32 [action]
-    num_visits: jax.Array  # int32
-    episode: jax.Array  # int32
-
-
-class Teachers(NamedTuple):
-    """What every agent knows of a request's observation."""
-
-    values: jax.Array  # float32 [teacher, action]
-    num_visits: jax.Array  # int32 [teacher]
-
-
-class Draws(NamedTuple):
-    """Chance in one request, uniform from [0, 1)."""
-
-    whether: jax.Array
-    which: jax.Array
-    giving: jax.Array  # [teacher]
-
-
-class Exchange(NamedTuple):
-    """What became of a request."""
-
-    student: StudentRecord
-    teachers: TeacherRecord
-
-
-class _Progress(NamedTuple):
-    """Where the working off of requests stands."""
-
-    num_done: jax.Array
-    answers_left: jax.Array  # int32 [agent]
-    actions: jax.Array  # int32 [agent · env], of those who are advised
-    is_advised: jax.Array  # bool [agent · env]
-    num_answers: jax.Array  # int32 [agent · env]
-    taught: jax.Array  # int32 [agent · env]
-    records: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,43 +140,28 @@ class Mechanism(Sharing):
         *,
         is_recording: bool = False,
     ) -> Shared:
-        """Count, ask, answer, absorb."""
+        """Count, ask, answer, absorb, pay."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
         prints = fingerprint(situation.codes)
-        num_agents, num_envs = situation.actions.shape
-        agents = jnp.arange(num_agents)[:, None]
-        is_live = jnp.broadcast_to(situation.is_live[None, :], (num_agents, num_envs))
-        table, num_visits = count(state.table, of_agent(prints, agents), is_live.astype(jnp.int32))
+        agents = jnp.arange(situation.actions.shape[0])[:, None]
+        is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape).astype(jnp.int32)
+        table, num_visits = count(state.table, of_agent(prints, agents), is_visit)
         is_asking = self.wants_to_ask(key_ask, situation, num_visits, is_new_now(prints, memory), state.requests_left)
         if self.ask_when is AskWhen.FIRST_VISIT:
             memory = jax.lax.dynamic_update_index_in_dim(memory, prints, situation.step, 0)
-        progress = self._work_off(key_requests, is_asking, situation, prints, num_visits, table, ask_teachers, state,
-                                  is_recording=is_recording)  # fmt: skip
-        apart = (num_envs, num_agents)
-        advised_actions, is_advised, num_answers, taught = (rows.reshape(apart).T for rows in progress[2:6])
+        asked = Asked(situation, is_asking, prints, num_visits, table)
+        outcome = work_off(self, key_requests, asked, ask_teachers, state.answers_left, is_recording=is_recording)
         alone = self.action_without_advice(key_second, situation)
-        actions = jnp.where(is_advised, advised_actions, alone)
-        requests_left = state.requests_left - is_advised.sum(axis=1)
-        record: Any = ()
-        if is_recording:
-            student, teachers = jax.tree.map(lambda rows: rows.reshape(*apart, *rows.shape[1:]).swapaxes(0, 1),
-                                             progress.records)  # fmt: skip
-            everywhere = (num_agents, num_envs)
-            record = StepRecord(
-                is_asking=is_asking,
-                ask_probability=equations.asking_probability(num_visits, self.ask_scale),
-                num_visits=num_visits,
-                values=situation.values,
-                is_exploring=situation.is_exploring,
-                own_action=alone.astype(jnp.uint8),
-                action=actions.astype(jnp.uint8),
-                requests_left=jnp.broadcast_to(requests_left[:, None], everywhere),
-                answers_left=jnp.broadcast_to(progress.answers_left[:, None], everywhere),
-                student=student,
-                teachers=teachers,
-            )
-        traffic = Traffic(is_asking.astype(jnp.int32), num_answers, taught, is_advised.astype(jnp.int32))
-        return Shared(actions, traffic, SharingState(table, requests_left, progress.answers_left), memory, record)
+        actions = jnp.where(outcome.is_advised, outcome.actions, alone)
+        left = SharingState(table, state.requests_left - outcome.is_advised.sum(axis=1), outcome.answers_left)
+        traffic = Traffic(
+            requests=is_asking.astype(jnp.int32),
+            answers=outcome.num_answers,
+            taught=outcome.taught,
+            advised=outcome.is_advised.astype(jnp.int32),
+        )
+        record = self._record(asked, outcome, left, alone, actions) if is_recording else ()
+        return Shared(actions, traffic, left, memory, record)
 
     def wants_to_ask(
         self,
@@ -260,96 +198,23 @@ class Mechanism(Sharing):
         greedy = jnp.argmax(situation.values, axis=-1).astype(jnp.int32)
         return jnp.where(situation.is_exploring & ~explores, greedy, situation.actions)
 
-    def answer_one(
-        self, key: jax.Array, request: Request, teachers: Teachers, has_budget: jax.Array
-    ) -> tuple[jax.Array, Exchange]:
-        """Work off one request, given who may still answer: (who answers, what came of it)."""
-        draws = draws_of(key, len(has_budget))
-        replies = self._budgeted(request, self.replies(request, teachers, draws), has_budget)
-        return replies == Reply.ANSWERED, self.exchange(request, teachers, replies, draws)
-
-    def _budgeted(self, request: Request, replies: jax.Array, has_budget: jax.Array) -> jax.Array:
-        is_out = (replies == Reply.ANSWERED) & ~has_budget
-        if not self.enforces_answer_budget:
-            is_out = jnp.zeros_like(is_out)
-        is_self = jnp.arange(len(replies)) == request.student
-        spent = jnp.where(is_out, jnp.uint8(Reply.NO_BUDGET), replies)
-        return jnp.where(is_self, jnp.uint8(Reply.NOT_ASKED), spent)
-
-    def _work_off(
-        self,
-        key: jax.Array,
-        is_asking: jax.Array,
-        situation: Situation,
-        prints: jax.Array,
-        num_visits: jax.Array,
-        table: CountTable,
-        ask_teachers: AskTeachers,
-        state: SharingState,
-        *,
-        is_recording: bool,
-    ) -> _Progress:
-        num_agents = is_asking.shape[0]
-        num_pairs, at_once = is_asking.size, min(self.requests_at_once, is_asking.size)
-        in_order = is_asking.T.reshape(-1)  # environment by environment
-        (queue,) = jnp.nonzero(in_order, size=num_pairs, fill_value=num_pairs)
-        queue = jnp.concatenate([queue, jnp.full(at_once, num_pairs)]).astype(jnp.int32)
-        num_requests = jnp.sum(in_order)
-        agents = jnp.arange(num_agents)
-
-        def answer(progress: _Progress) -> _Progress:
-            numbers = jax.lax.dynamic_slice_in_dim(queue, progress.num_done, at_once)
-            is_request = numbers < num_pairs
-            safe = jnp.minimum(numbers, num_pairs - 1)
-            students, envs = safe % num_agents, safe // num_agents
-            keys = of_agent(prints[students, envs][:, None, :], agents[None, :])
-            requests = Request(students, situation.values[students, envs], num_visits[students, envs],
-                               situation.episode[envs])  # fmt: skip
-            teachers = Teachers(ask_teachers(students, envs).swapaxes(0, 1), lookup(table, keys))
-            draws = jax.vmap(lambda number: draws_of(jax.random.fold_in(key, number), num_agents))(safe)
-            replies = jax.vmap(self.replies)(requests, teachers, draws)
-            would = (replies == Reply.ANSWERED) & is_request[:, None] & (agents[None, :] != students[:, None])
-            has_budget = (jnp.cumsum(would, axis=0) - would) < progress.answers_left[None, :]
-            replies = jax.vmap(self._budgeted)(requests, replies, has_budget)
-            outcome = jax.vmap(self.exchange)(requests, teachers, replies, draws)
-            answers = (replies == Reply.ANSWERED) & is_request[:, None]
-            num_given = answers.sum(axis=0)
-            records = progress.records
-            if is_recording:
-                records = jax.tree.map(
-                    lambda rows, new: rows.at[numbers].set(new, mode="drop"), records, tuple(outcome)
-                )
-            return _Progress(
-                num_done=progress.num_done + at_once,
-                answers_left=progress.answers_left - num_given * self.enforces_answer_budget,
-                actions=progress.actions.at[numbers].set(outcome.student.action.astype(jnp.int32), mode="drop"),
-                is_advised=progress.is_advised.at[numbers].set(outcome.student.is_advised, mode="drop"),
-                num_answers=progress.num_answers.at[numbers].set(answers.sum(axis=1), mode="drop"),
-                taught=progress.taught.at[(envs[:, None] * num_agents + agents[None, :])].add(answers),
-                records=records,
-            )
-
-        nothing = jnp.zeros(num_pairs, jnp.int32)
-        records: Any = ()
-        if is_recording:
-            records = self._blank_records(num_agents, situation.values.shape[-1], num_pairs)
-        first = _Progress(jnp.zeros((), jnp.int32), state.answers_left, nothing, nothing.astype(bool), nothing, nothing,
-                          records)  # fmt: skip
-        return jax.lax.while_loop(lambda progress: progress.num_done < num_requests, answer, first)
-
-    def _blank_records(self, num_agents: int, num_actions: int, num_pairs: int) -> Any:
-        integer = jnp.zeros((), jnp.int32)
-        request = Request(integer, jnp.zeros(num_actions), integer, integer)
-        teachers = Teachers(jnp.zeros((num_agents, num_actions)), jnp.zeros(num_agents, jnp.int32))
-        has_budget = jnp.zeros(num_agents, bool)
-        _, exchange = jax.eval_shape(self.answer_one, jax.random.key(0), request, teachers, has_budget)
-        return blank(tuple(exchange), num_pairs)
-
-
-def draws_of(key: jax.Array, num_agents: int) -> Draws:
-    """Draw for one request."""
-    drawn = jax.random.uniform(key, (num_agents + 2,))
-    return Draws(drawn[0], drawn[1], drawn[2:])
+    def _record(
+        self, asked: Asked, outcome: Outcome, left: SharingState, alone: jax.Array, actions: jax.Array
+    ) -> StepRecord:
+        student, teachers = outcome.records
+        return StepRecord(
+            is_asking=asked.is_asking,
+            ask_probability=equations.asking_probability(asked.num_visits, self.ask_scale),
+            num_visits=asked.num_visits,
+            values=asked.situation.values,
+            is_exploring=asked.situation.is_exploring,
+            own_action=alone.astype(jnp.uint8),
+            action=actions.astype(jnp.uint8),
+            requests_left=jnp.broadcast_to(left.requests_left[:, None], actions.shape),
+            answers_left=jnp.broadcast_to(left.answers_left[:, None], actions.shape),
+            student=student,
+            teachers=teachers,
+        )
 
 
 def is_new_now(prints: jax.Array, met: jax.Array) -> jax.Array:

@@ -1,0 +1,201 @@
+"""Requests of one step, worked off in order: who answers, within which budget, and what comes of it.
+
+Requests are few, so they are gathered into short lists, and teachers are asked about those alone: the cost follows the
+number of requests, not the square of the team. They are worked off by environment and, within it, by the number of the
+student, as if agents acted one after the other; a teacher whose budget runs out answers the earlier ones.
+
+Axes: `[agent, env]` outside, `[pair]` inside, environment by environment.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.sharing.counters import CountTable, lookup
+from consmarl.sharing.fingerprints import of_agent
+from consmarl.sharing.interface import AskTeachers, Situation
+from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord, blank
+
+
+class Request(NamedTuple):
+    """A student's message, and whose it is: m_s = (o, n, max Q)."""
+
+    student: jax.Array  # int32
+    values: jax.Array  # float32 [action]
+    num_visits: jax.Array  # int32
+    episode: jax.Array  # int32
+
+
+class Teachers(NamedTuple):
+    """What every agent knows of a request's observation."""
+
+    values: jax.Array  # float32 [teacher, action]
+    num_visits: jax.Array  # int32 [teacher]
+
+
+class Draws(NamedTuple):
+    """Chance in one request, uniform from [0, 1)."""
+
+    whether: jax.Array
+    which: jax.Array
+    giving: jax.Array  # [teacher]
+
+
+class Exchange(NamedTuple):
+    """What became of a request."""
+
+    student: StudentRecord
+    teachers: TeacherRecord
+
+
+class Answering(Protocol):
+    """What a mechanism has to say about one request."""
+
+    @property
+    def enforces_answer_budget(self) -> bool:
+        """Whether answering costs budget."""
+
+    @property
+    def requests_at_once(self) -> int:
+        """How many requests are worked off together."""
+
+    def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
+        """Return a `Reply` for every agent, as if it were a teacher with budget: uint8 [teacher]."""
+
+    def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
+        """Return what the answers lead to."""
+
+
+class Asked(NamedTuple):
+    """A step in which some have asked."""
+
+    situation: Situation
+    is_asking: jax.Array  # bool [agent, env]
+    fingerprints: jax.Array  # uint32 [agent, env, 2]
+    num_visits: jax.Array  # int32 [agent, env]
+    table: CountTable
+
+
+class Outcome(NamedTuple):
+    """What came of a step's requests; [agent, env, …] in the end, [pair, …] on the way."""
+
+    num_done: jax.Array
+    answers_left: jax.Array  # int32 [agent]
+    actions: jax.Array  # int32, of those who are advised
+    is_advised: jax.Array  # bool
+    num_answers: jax.Array  # int32, messages that a student got
+    taught: jax.Array  # int32, messages that a teacher gave
+    records: Any  # (StudentRecord, TeacherRecord), or () where nothing is recorded
+
+
+def draws_of(key: jax.Array, num_agents: int) -> Draws:
+    """Draw for one request."""
+    drawn = jax.random.uniform(key, (num_agents + 2,))
+    return Draws(drawn[0], drawn[1], drawn[2:])
+
+
+def willing(mechanism: Answering, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
+    """Return a `Reply` for every agent, budgets left aside."""
+    is_student = jnp.arange(len(teachers.num_visits)) == request.student
+    return jnp.where(is_student, jnp.uint8(Reply.NOT_ASKED), mechanism.replies(request, teachers, draws))
+
+
+def within_budget(mechanism: Answering, replies: jax.Array, has_budget: jax.Array) -> jax.Array:
+    """Silence those who would answer and have nothing left to pay with."""
+    if not mechanism.enforces_answer_budget:
+        return replies
+    return jnp.where((replies == Reply.ANSWERED) & ~has_budget, jnp.uint8(Reply.NO_BUDGET), replies)
+
+
+def answer_one(
+    mechanism: Answering, key: jax.Array, request: Request, teachers: Teachers, has_budget: jax.Array
+) -> Exchange:
+    """Work off one request, given who may still answer."""
+    draws = draws_of(key, len(has_budget))
+    replies = within_budget(mechanism, willing(mechanism, request, teachers, draws), has_budget)
+    return mechanism.exchange(request, teachers, replies, draws)
+
+
+def work_off(
+    mechanism: Answering,
+    key: jax.Array,
+    asked: Asked,
+    ask_teachers: AskTeachers,
+    answers_left: jax.Array,
+    *,
+    is_recording: bool,
+) -> Outcome:
+    """Work off all requests of a step."""
+    num_agents, num_envs = asked.is_asking.shape
+    num_pairs = asked.is_asking.size
+    at_once = min(mechanism.requests_at_once, num_pairs)
+    in_order = asked.is_asking.T.reshape(-1)
+    (queue,) = jnp.nonzero(in_order, size=num_pairs, fill_value=num_pairs)
+    queue = jnp.concatenate([queue, jnp.full(at_once, num_pairs)]).astype(jnp.int32)
+    num_requests = jnp.sum(in_order)
+
+    def next_ones(outcome: Outcome) -> Outcome:
+        numbers = jax.lax.dynamic_slice_in_dim(queue, outcome.num_done, at_once)
+        return _answer_some(mechanism, key, asked, ask_teachers, numbers, outcome)
+
+    nothing = jnp.zeros(num_pairs, jnp.int32)
+    records = _blank_records(mechanism, asked.situation, num_pairs) if is_recording else ()
+    first = Outcome(jnp.zeros((), jnp.int32), answers_left, nothing, nothing.astype(bool), nothing, nothing, records)
+    last = jax.lax.while_loop(lambda outcome: outcome.num_done < num_requests, next_ones, first)
+    by_pair = jax.tree.map(lambda rows: rows.reshape(num_envs, num_agents, *rows.shape[1:]).swapaxes(0, 1), last[2:])
+    return Outcome(last.num_done, last.answers_left, *by_pair)
+
+
+def _answer_some(
+    mechanism: Answering,
+    key: jax.Array,
+    asked: Asked,
+    ask_teachers: AskTeachers,
+    numbers: jax.Array,
+    outcome: Outcome,
+) -> Outcome:
+    """Work off the requests of given pairs; a number beyond the last pair is none."""
+    num_agents, num_pairs = asked.is_asking.shape[0], asked.is_asking.size
+    agents, is_request = jnp.arange(num_agents), (numbers < num_pairs)[:, None]
+    pairs = jnp.minimum(numbers, num_pairs - 1)
+    students, envs = pairs % num_agents, pairs // num_agents
+    situation = asked.situation
+    requests = Request(students, situation.values[students, envs], asked.num_visits[students, envs],
+                       situation.episode[envs])  # fmt: skip
+    keys = of_agent(asked.fingerprints[students, envs][:, None, :], agents[None, :])
+    teachers = Teachers(ask_teachers(students, envs).swapaxes(0, 1), lookup(asked.table, keys))
+    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents))(pairs)
+    replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)
+    would = (replies == Reply.ANSWERED) & is_request
+    has_budget = (jnp.cumsum(would, axis=0) - would) < outcome.answers_left[None, :]
+    replies = within_budget(mechanism, replies, has_budget)
+    exchanges = jax.vmap(mechanism.exchange)(requests, teachers, replies, draws)
+    answers = ((replies == Reply.ANSWERED) & is_request).astype(jnp.int32)
+    student = exchanges.student
+    return Outcome(
+        num_done=outcome.num_done + len(numbers),
+        answers_left=outcome.answers_left - answers.sum(axis=0) * mechanism.enforces_answer_budget,
+        actions=outcome.actions.at[numbers].set(student.action.astype(jnp.int32), mode="drop"),
+        is_advised=outcome.is_advised.at[numbers].set(student.is_advised, mode="drop"),
+        num_answers=outcome.num_answers.at[numbers].set(answers.sum(axis=1), mode="drop"),
+        taught=outcome.taught.at[envs[:, None] * num_agents + agents[None, :]].add(answers),
+        records=_noted(outcome.records, numbers, exchanges),
+    )
+
+
+def _noted(records: Any, numbers: jax.Array, exchanges: Exchange) -> Any:
+    if not records:
+        return records
+    return jax.tree.map(lambda rows, new: rows.at[numbers].set(new, mode="drop"), records, exchanges)
+
+
+def _blank_records(mechanism: Answering, situation: Situation, num_pairs: int) -> Exchange:
+    num_agents, num_actions = situation.actions.shape[0], situation.values.shape[-1]
+    integer = jnp.zeros((), jnp.int32)
+    request = Request(integer, jnp.zeros(num_actions), integer, integer)
+    teachers = Teachers(jnp.zeros((num_agents, num_actions)), jnp.zeros(num_agents, jnp.int32))
+    shapes = jax.eval_shape(
+        lambda key: answer_one(mechanism, key, request, teachers, jnp.zeros(num_agents, bool)), jax.random.key(0)
+    )
+    return blank(shapes, num_pairs)
