@@ -1,9 +1,13 @@
+import functools
 import os
+import shutil
+import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import hypothesis
 import jax
+import pytest
 
 # Broadcasting over a missing axis is nearly always a mistake: it has to be written out.
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -11,3 +15,30 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # A world compiles at its first example, which no deadline for an example allows for.
 hypothesis.settings.register_profile("consmarl", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("consmarl")
+
+
+def pytest_configure(config):
+    """Let all processes of a session share what they compile, which is most of their work; the next begins anew."""
+    # JAX does not write an entry at one stroke: who finds half of one compiles for itself
+    config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache entry:UserWarning")
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return  # as in xdist's workers, to whom this process hands it on
+    directory = tempfile.mkdtemp(prefix="consmarl-compiled-")
+    config.add_cleanup(functools.partial(shutil.rmtree, directory, ignore_errors=True))
+    settings = {
+        "jax_compilation_cache_dir": directory,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    for name, value in settings.items():
+        jax.config.update(name, value)
+        os.environ[name.upper()] = str(value)
+
+
+@pytest.fixture(scope="module")
+def compile_quickly():
+    """Small networks and worlds take longer to optimise than to run."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()  # what other modules compile is optimised

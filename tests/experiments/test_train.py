@@ -21,10 +21,14 @@ from consmarl.experiments.train import resume, train
 
 SMALL = dict(
     env="pgm-3ag", set=("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3"),
-    exploration=ExplorationKind.EPSILON_Z_GREEDY, episodes=240, hidden_size=8, batch_episodes=4, replay_episodes=40,
+    exploration=ExplorationKind.EPSILON_Z_GREEDY, episodes=480, hidden_size=8, batch_episodes=4, replay_episodes=40,
     warmup_steps=40, report_every=8, evaluate_every=40, evaluation_episodes=5, checkpoint_every=16,
 )  # fmt: skip
 COMMAND = Path(sys.executable).with_name("consmarl")
+# Whoever may be killed must not be writing to the cache of compiled programs that all tests share.
+COMPILING_ANEW = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+ONLY_READING = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "inf"}
+COMPILING_QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "true"}
 
 
 def arguments(config):
@@ -56,10 +60,12 @@ def uninterrupted(tmp_path_factory):
 def test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been(uninterrupted, tmp_path):
     out = tmp_path / "killed"
     rng = random.Random(0)
-    command = [COMMAND, "train", "--out", out, *arguments(SMALL)]
+    command, settings = [COMMAND, "train", "--out", out, *arguments(SMALL)], COMPILING_ANEW
     num_killed = 0
     for attempt in range(12):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ | settings
+        )
         with process:
             if attempt < 5:
                 wait_for_rows(
@@ -72,7 +78,7 @@ def test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been(uninterrupted
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL, errors
-        command = [COMMAND, "resume", out]
+        command, settings = [COMMAND, "resume", out], ONLY_READING
     assert num_killed >= 3
     assert_same_run(out, uninterrupted)
 
@@ -108,8 +114,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(uninterrupted, tm
 
 def test_metrics_have_a_row_for_every_report_and_evaluations_in_between(uninterrupted):
     written = rows(uninterrupted)
-    assert [row["episode"] for row in written] == list(range(0, 241, 8))
-    assert [row["episode"] for row in written if "evaluation_return" in row] == list(range(0, 241, 40))
+    assert [row["episode"] for row in written] == list(range(0, 481, 8))
+    assert [row["episode"] for row in written if "evaluation_return" in row] == list(range(0, 481, 40))
     assert {"return", "agent_returns", "gold_mined", "stones_taken", "epsilon", "loss", "td_error"} <= set(written[-1])
 
 
@@ -126,9 +132,9 @@ def test_a_directory_without_a_run_is_not_resumed(tmp_path):
 def test_a_policy_file_plays_as_the_run_did(uninterrupted, tmp_path):
     parameters, config = load_policy(uninterrupted / "policy.safetensors")
     assert config == TrainConfig(**SMALL)
-    copy = export_policy(tmp_path / "copy.safetensors", parameters, config, 240)
+    copy = export_policy(tmp_path / "copy.safetensors", parameters, config, 480)
     assert evaluate(copy, 50, 3) == evaluate(uninterrupted, 50, 3)
-    printed = subprocess.check_output([COMMAND, "evaluate", uninterrupted, "--episodes", "20"], text=True)
+    printed = subprocess.check_output([COMMAND, "evaluate", uninterrupted, "--episodes", "50"], text=True)
     assert "team return" in printed
 
 
@@ -142,15 +148,16 @@ def test_an_unfinished_run_can_be_exported(uninterrupted, tmp_path):
 def test_a_run_on_two_devices_resumes_and_exports(tmp_path):
     out = tmp_path / "double"
     settings = SMALL | dict(episodes=32, evaluate_every=32, devices=2)
-    subprocess.check_call([COMMAND, "train", "--out", out, *arguments(settings)], stderr=subprocess.DEVNULL)
+    quickly = dict(stderr=subprocess.DEVNULL, env=os.environ | COMPILING_QUICKLY)
+    subprocess.check_call([COMMAND, "train", "--out", out, *arguments(settings)], **quickly)
     whole = rows(out), load_file(out / "policy.safetensors")
     newest = max((out / "checkpoints").glob("checkpoint-*"))
     subprocess.check_call(["rm", "-r", newest, out / "policy.safetensors"])
-    subprocess.check_call([COMMAND, "resume", out], stderr=subprocess.DEVNULL)
+    subprocess.check_call([COMMAND, "resume", out], **quickly)
     again = rows(out), load_file(out / "policy.safetensors")
     assert whole[0] == again[0]
     assert all(np.array_equal(whole[1][name], again[1][name]) for name in whole[1])
-    subprocess.check_call([COMMAND, "export", out, "--out", tmp_path / "policy.safetensors"])
+    subprocess.check_call([COMMAND, "export", out, "--out", tmp_path / "policy.safetensors"], **quickly)
 
 
 def test_a_foreign_file_is_no_policy(tmp_path):

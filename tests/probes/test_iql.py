@@ -22,6 +22,8 @@ from tests.probes.worlds import (
     OppositeRewards,
 )
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 
 def trained(world, num_rounds, learner_type=IQL, **settings):
     learner = learner_type(

@@ -1,23 +1,17 @@
 """The loop in Python: event for event the compiled one, and others' environments through it."""
 
-import dataclasses
 import json
-import sys
-import types
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium import spaces
-from pettingzoo import ParallelEnv
 from safetensors.numpy import load_file
 
-from consmarl.environments.foreign import ForagingParallelEnv, ForeignWorld, foreign_world
+from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.pettingzoo import WorldParallelEnv
-from consmarl.errors import UsageError
 from consmarl.experiments.config import ExplorationKind, TrainConfig
 from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.train import resume, train
@@ -26,15 +20,9 @@ from consmarl.learners.iql import IQL
 from consmarl.training.exploration import EpsilonZGreedy, Greedy, LinearSchedule
 from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
+from tests.training.handmade import Handmade
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _compile_quickly():
-    """Small networks take longer to optimise than to run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
+pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 # The mine and simple_spread have equal shapes and sizes, so that what was compiled for one serves the other.
 HIDDEN_SIZE, SIZES = 4, dict(batch_episodes=2, replay_episodes=8, warmup_steps=40)
@@ -86,46 +74,6 @@ def test_a_world_of_ours_trains_in_python_as_it_does_compiled():
     played, again = (each.evaluate(parameters, key, 3) for each in (compiled, in_python))
     np.testing.assert_array_equal(again.batch.rewards, played.batch.rewards)
     np.testing.assert_array_equal(again.batch.num_steps, played.batch.num_steps)
-
-
-class Handmade(ParallelEnv):
-    """Two agents who see the time and their number. `first` leaves after two steps, and `second` ends the third."""
-
-    metadata = {"name": "handmade"}  # noqa: RUF012
-
-    def __init__(self, ends_by="termination"):
-        self.possible_agents = ["first", "second"]
-        self.agents = []
-        self.ends_by = ends_by
-        self.seeds, self.received = [], []
-
-    def observation_space(self, agent):
-        del agent
-        return spaces.Box(-1, 9, (1, 2), np.float64)
-
-    def action_space(self, agent):
-        return spaces.Discrete(3, start=self.possible_agents.index(agent))
-
-    def reset(self, seed=None, options=None):
-        del options
-        self.seeds.append(seed)
-        self.agents, self.time = list(self.possible_agents), 0
-        return self._observed(), {}
-
-    def step(self, actions):
-        self.received.append(actions)
-        self.time += 1
-        playing, leaving = self.agents, {2: "first", 3: "second"}.get(self.time)
-        observed = self._observed()
-        self.agents = [agent for agent in playing if agent != leaving]
-        terminated = {
-            agent: agent == leaving and (agent == "first" or self.ends_by == "termination") for agent in playing
-        }
-        truncated = {agent: agent == leaving and not terminated[agent] for agent in playing}
-        return observed, dict.fromkeys(playing, 0.5 * self.time), terminated, truncated, {}
-
-    def _observed(self):
-        return {agent: np.array([[self.time, self.possible_agents.index(agent)]]) for agent in self.agents}
 
 
 @dataclass(frozen=True)
@@ -250,149 +198,3 @@ def test_others_environments_train_and_go_on_as_if_they_had_not_been_interrupted
             name: each.tobytes() for name, each in expected.items()
         }
     assert evaluate(whole, episodes=2, seed=1) == evaluate(parts / "policy.safetensors", episodes=2, seed=1)
-
-
-def test_in_foraging_the_seed_alone_decides_the_start():
-    pytest.importorskip("lbforaging")
-    env = ForagingParallelEnv("Foraging-5x5-2p-1f-v3")
-    starts = [np.stack(list(env.reset(seed=seed)[0].values())) for seed in (3, 4, 3)]
-    np.testing.assert_array_equal(starts[0], starts[2])
-    assert (starts[0] != starts[1]).any()
-
-
-@pytest.mark.parametrize("is_eaten", [False, True], ids=["late", "eaten"])
-def test_foraging_ends_by_its_task_only_when_everything_is_eaten(is_eaten):
-    pytest.importorskip("lbforaging")
-    world = foreign_world("lbforaging:Foraging-5x5-2p-1f-v3")
-    assert world.episode_limit == 50  # as the package registers it
-    world.reset(0)
-    for _ in range(49):
-        assert not world.step(np.zeros(2, np.int32)).is_over
-    if is_eaten:
-        world.env.game.unwrapped.field[:] = 0
-    step = world.step(np.zeros(2, np.int32))
-    assert (step.is_over, step.terminated) == (True, is_eaten)
-
-
-def test_a_world_of_ours_can_be_named_as_anybodys():
-    world = foreign_world("pettingzoo:consmarl:parallel_env", id="pgm-3ag", episode_limit=25)
-    assert (world.num_agents, world.num_actions, world.observation_size) == (3, 5, 48)
-    assert world.observation_scale.tolist() == [1.0] * 48
-
-
-class Choosing(Handmade):
-    """The same with spaces of one's choice."""
-
-    max_cycles = 7
-
-    def __init__(self, observed=None, acted=None):
-        super().__init__()
-        self.observed = observed or [spaces.Discrete(3)] * 2
-        self.acted = acted or [spaces.Discrete(2)] * 2
-
-    def observation_space(self, agent):
-        return self.observed[self.possible_agents.index(agent)]
-
-    def action_space(self, agent):
-        return self.acted[self.possible_agents.index(agent)]
-
-
-def test_choices_are_seen_one_hot():
-    world = ForeignWorld(Choosing([spaces.MultiDiscrete([3, 2])] * 2))
-    assert (world.observation_size, world.num_actions, world.episode_limit) == (5, 2, 7)
-    world.env._observed = lambda: {"first": np.array([2, 0]), "second": np.array([0, 1])}
-    assert world.reset(0).tolist() == [[0, 0, 1, 1, 0], [1, 0, 0, 0, 1]]
-
-
-class Nobody(Handmade):
-    def __init__(self):
-        super().__init__()
-        self.possible_agents = []
-
-
-@pytest.fixture
-def handmade(monkeypatch, tmp_path):
-    """Modules that can be imported: environments by hand, and two that cannot be loaded."""
-    module = types.ModuleType("handmade")
-    module.endless, module.nobody, module.constant, module.nothing = Handmade, Nobody, 5, dict
-    module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
-    module.dicts = lambda: Choosing([spaces.Dict({"mask": spaces.Discrete(2)})] * 2)
-    module.unequal_views = lambda: Choosing([spaces.Discrete(3), spaces.Discrete(4)])
-    module.unequal_moves = lambda: Choosing(acted=[spaces.Discrete(3), spaces.Discrete(2)])
-    module.many_moves = lambda: Choosing(acted=[spaces.Discrete(257)] * 2)
-    monkeypatch.setitem(sys.modules, "handmade", module)
-    (tmp_path / "needy.py").write_text("import absent_thing\n")
-    (tmp_path / "outdated.py").write_text("from json import absent_thing\n")
-    monkeypatch.syspath_prepend(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("id", "said"),
-    [
-        ("pettingzoo:absent", r"no module 'absent': pip install absent, or set PYTHONPATH"),
-        ("pettingzoo:json.absent", r"json is there, but has no module 'absent'"),
-        ("pettingzoo:needy", r"needy needs the module 'absent_thing': pip install absent_thing"),
-        ("pettingzoo:outdated", r"cannot import 'outdated': cannot import name 'absent_thing'"),
-        ("pettingzoo:", r"cannot import ''"),
-        ("pettingzoo:handmade", r"handmade has no function 'parallel_env': .* pettingzoo:handmade:FUNCTION"),
-        ("pettingzoo:handmade:constant", r"has no function 'constant'"),
-        ("pettingzoo:handmade:nothing", r"makes an object of dict, where one of PettingZoo's ParallelEnv is needed"),
-        ("pettingzoo:handmade:nobody", r"does not say who may play"),
-        ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
-        ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),
-        ("pettingzoo:handmade:dicts", r"is observed as Dict.*: only Box, Discrete and MultiDiscrete"),
-        ("pettingzoo:handmade:unequal_views", r"shows its agents different things, of sizes \[3, 4\]"),
-        ("pettingzoo:handmade:unequal_moves", r"different numbers of actions, \[2, 3\]"),
-        ("pettingzoo:handmade:many_moves", r"has 257 actions: at most 256"),
-    ],
-)
-@pytest.mark.usefixtures("handmade")
-def test_what_cannot_be_learned_in_is_refused_in_a_sentence(id, said):
-    with pytest.raises(UsageError, match=said) as error:
-        TrainConfig(env=id).trainer()
-    assert_is_a_sentence(error)
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (("speed=3",), r"cannot be made with \{'speed': 3\}: .*unexpected keyword argument 'speed'"),
-        (("episode_limit=0",), r"episode_limit must be a whole number of at least 1, not 0"),
-    ],
-)
-@pytest.mark.usefixtures("handmade")
-def test_settings_that_do_not_fit_are_refused_in_a_sentence(settings, said):
-    with pytest.raises(UsageError, match=said) as error:
-        TrainConfig(env="pettingzoo:handmade:endless", set=settings).trainer()
-    assert_is_a_sentence(error)
-
-
-def test_foraging_says_what_is_missing(monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "lbforaging", None)
-        with pytest.raises(UsageError, match=r"no module 'lbforaging': pip install lbforaging") as error:
-            foreign_world("lbforaging:Foraging-8x8-2p-2f-v3")
-        assert_is_a_sentence(error)
-    pytest.importorskip("lbforaging")
-    for id in ("Foraging-8x8", "CartPole-v1"):
-        with pytest.raises(UsageError, match=f"lbforaging has no environment '{id}'") as error:
-            foreign_world(f"lbforaging:{id}")
-        assert_is_a_sentence(error)
-
-
-def test_environments_in_python_are_played_one_at_a_time():
-    id = "pettingzoo:anything"
-    with pytest.raises(UsageError, match=r"one episode at a time: num_envs is 1, not 4") as error:
-        TrainConfig(env=id, num_envs=4)
-    assert_is_a_sentence(error)
-    assert TrainConfig(env=id, num_envs=1).round_episodes == TrainConfig(env=id).round_episodes == 1
-    assert TrainConfig().round_episodes == 4
-    config = dataclasses.replace(TrainConfig(env=id), seed=3)
-    assert TrainConfig.from_json(config.to_json()) == config
-
-
-def assert_is_a_sentence(error):
-    text = str(error.value)
-    assert text.endswith(".")
-    assert not text.endswith("..")
-    assert "\n" not in text

@@ -1,7 +1,8 @@
 """AdHocTD: teachers tell their best action, students do what most of them say (Eq. 1 and 2)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +10,8 @@ import jax.numpy as jnp
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
-from consmarl.sharing.mechanism import Mechanism
-from consmarl.sharing.options import AskGate, AskWhen, Giving, Preset
+from consmarl.sharing.mechanism import RELEASED, Mechanism
+from consmarl.sharing.options import Giving, Preset
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 
@@ -22,10 +23,14 @@ class AdHocTD(Mechanism):
     give_scale: float = 1.5  # υ_g
     giving: Giving = Giving.BY_IMPORTANCE
 
-    @classmethod
-    def preset(cls, preset: Preset, **changes: Any) -> Self:
-        """Return settings that belong together, with changes."""
-        return cls(**(_PRESETS[preset] | changes))
+    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
+        Preset.PAPER: {},
+        Preset.RELEASE: dict(
+            **RELEASED,
+            giving=Giving.ALWAYS,
+        ),
+        Preset.RECOMMENDED: {},  # what changes is the exploration
+    }
 
     def __post_init__(self) -> None:
         """Check what can be checked."""
@@ -76,16 +81,3 @@ class AdHocTD(Mechanism):
             action=equations.draw_action(is_ahead, draws.which).astype(jnp.uint8),
         )
         return Exchange(student, told)
-
-
-_PRESETS: dict[Preset, dict[str, Any]] = {
-    Preset.PAPER: {},
-    Preset.RELEASE: dict(
-        ask_gate=AskGate.EXPLORING,
-        ask_when=AskWhen.FIRST_STEP,
-        has_second_draw=True,
-        enforces_answer_budget=False,
-        giving=Giving.ALWAYS,
-    ),
-    Preset.RECOMMENDED: dict(ask_gate=AskGate.EXPLORING),
-}

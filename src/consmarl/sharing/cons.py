@@ -1,7 +1,8 @@
 """CONS: teachers tell their best and their worst action, students absorb both with caution (Algorithms 2 and 3)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,8 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.equations import Messages
-from consmarl.sharing.mechanism import Mechanism
-from consmarl.sharing.options import AskGate, AskWhen, Gained, Knowledge, Normalisation, Preset, Sampling
+from consmarl.sharing.mechanism import RELEASED, Mechanism
+from consmarl.sharing.options import AskGate, Gained, Knowledge, Normalisation, Preset, Sampling
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 
@@ -31,10 +32,18 @@ class Cons(Mechanism):
     sampling: Sampling = Sampling.TARGETED
     requires_seen: bool = False  # whether teachers must have met the observation
 
-    @classmethod
-    def preset(cls, preset: Preset, **changes: Any) -> Self:
-        """Return settings that belong together, with changes."""
-        return cls(**(_PRESETS[preset] | changes))
+    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
+        Preset.PAPER: {},
+        Preset.RELEASE: dict(
+            **RELEASED,
+            knowledge=Knowledge.NEGATIVE_ONLY,
+            temperature=0.3,
+            normalisation=Normalisation.PASSING,
+            gained=Gained.TEACHER_PASSED,
+            requires_seen=True,
+        ),
+        Preset.RECOMMENDED: dict(ask_gate=AskGate.EXPLORING, temperature=0.3),
+    }
 
     def __post_init__(self) -> None:
         """Check what can be checked."""
@@ -125,20 +134,3 @@ class Cons(Mechanism):
             prestige=jax.vmap(equations.prestige)(teachers.num_visits, confidence),
             max_value=jnp.max(teachers.values, axis=1),
         )
-
-
-_PRESETS: dict[Preset, dict[str, Any]] = {
-    Preset.PAPER: {},
-    Preset.RELEASE: dict(
-        ask_gate=AskGate.EXPLORING,
-        ask_when=AskWhen.FIRST_STEP,
-        has_second_draw=True,
-        enforces_answer_budget=False,
-        knowledge=Knowledge.NEGATIVE_ONLY,
-        temperature=0.3,
-        normalisation=Normalisation.PASSING,
-        gained=Gained.TEACHER_PASSED,
-        requires_seen=True,
-    ),
-    Preset.RECOMMENDED: dict(ask_gate=AskGate.EXPLORING, temperature=0.3),
-}

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,16 @@ from consmarl.sharing import equations
 from consmarl.sharing.counters import CountTable, count, empty_table, grown, has_room_for
 from consmarl.sharing.fingerprints import fingerprint, of_agent
 from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
-from consmarl.sharing.options import AskGate, AskWhen, TeacherMemory
+from consmarl.sharing.options import AskGate, AskWhen, Preset, TeacherMemory
 from consmarl.sharing.record import StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
+
+# what the authors' code does in both methods, and the paper in neither
+RELEASED = dict(
+    ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
+)
 
 
 class SharingState(NamedTuple):
@@ -51,6 +56,13 @@ class Mechanism(Sharing):
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
     initial_places: int = 1 << 20  # of the table of counts, which grows
     requests_at_once: int = 8  # how many requests are worked off together; a matter of speed
+
+    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]]
+
+    @classmethod
+    def preset(cls, preset: Preset, **changes: Any) -> Self:
+        """Return settings that belong together, with changes."""
+        return cls(**{**cls.PRESETS[preset], **changes})
 
     def __post_init__(self) -> None:
         """Check what can be checked."""
