@@ -28,6 +28,7 @@ FAMILIES = {
         ("AdHocTD, paper", HERE, "adhoc-td-z", "#0072B2"),
         ("CONS, κ = 0.3, asking when exploring", HERE, "cons-z-exploring", "#D55E00"),
         ("CONS, κ = 0.3, asking when starting to explore", HERE, "cons-z-starting", "#E69F00"),
+        ("CONS, κ = 0.3, always asking", HERE, "cons-z-always", "#009E73"),
     ],
 }
 

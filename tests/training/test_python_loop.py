@@ -174,11 +174,11 @@ def test_others_environments_train_and_go_on_as_if_they_had_not_been_interrupted
     train(config, tmp_path / "whole")
     run, calls = PythonTrainer.run, []
 
-    def interrupted(trainer, state, num_rounds):
+    def interrupted(trainer, state, num_rounds, **others):
         calls.append(num_rounds)
         if len(calls) == 4:  # after the checkpoint of episode 4 and the row of episode 6
             raise KeyboardInterrupt
-        return run(trainer, state, num_rounds)
+        return run(trainer, state, num_rounds, **others)
 
     with monkeypatch.context() as patched:
         patched.setattr(PythonTrainer, "run", interrupted)
