@@ -151,6 +151,8 @@ def test_wrong_input_gets_a_sentence(arguments, settings, sentence):
     advisor.begin_episode()
     with pytest.raises(UsageError, match=sentence):
         advisor.advise(*arguments, lambda *_: [0.0, 0.0])
+    counts = [rows for name, rows in advisor.state_dict().items() if name.endswith("counts")]
+    assert all(len(rows) == 0 for rows in counts)  # nothing was counted
 
 
 def test_wrong_use_gets_a_sentence():

@@ -77,7 +77,7 @@ class TrainConfig:
     seed: int = 0
     """Same seed, same bits."""
     preset: Preset = Preset.PAPER
-    """How to read what the paper leaves open: as the paper does, as the authors' code does, or as works best here."""
+    """How to read what the paper leaves open: as the paper does, as the authors' code does, or as did best here."""
     sharing: SharingKind | None = None
     """How to share knowledge [ours: as the method's name says]."""
     share: ShareOptions = field(default_factory=ShareOptions)

@@ -21,7 +21,7 @@ from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import AskGate
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
-from consmarl.sharing.visits import Visits
+from consmarl.sharing.visits import Visits, key_of
 
 # (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
@@ -81,7 +81,8 @@ class Advisor:
         """Return what each agent should do: its own action, or one that comes of others' knowledge.
 
         `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they mean to do, `is_exploring`
-        [agent] whether they mean to explore, which matters where only exploring agents ask.
+        [agent] whether they mean to explore, which matters where only exploring agents ask (where only those ask who
+        start to explore, it is they who are meant).
         """
         situation = self._situation(observations, values, actions, is_exploring, epsilon)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)
@@ -180,6 +181,8 @@ class Advisor:
             raise UsageError("agents ask only when they explore: say who does, by is_exploring.")
         if epsilon is None and self.sharing.has_second_draw:
             raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
+        for each in observations:
+            key_of(each)  # before anything is counted: what is refused leaves no trace
         own = self._numbers("values", values, (self.num_agents, self.num_actions))
         intended = np.asarray(actions)
         is_action = intended.shape == (self.num_agents,) and np.issubdtype(intended.dtype, np.integer)

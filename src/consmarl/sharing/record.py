@@ -16,7 +16,7 @@ class Reply(enum.IntEnum):
     NOT_ASKED = 0  # the student itself
     ANSWERED = 1
     NO_BUDGET = 2  # it would have answered
-    NEVER_SEEN = 3  # it never met the observation, and that is required
+    NEVER_SEEN = 3  # it never met the observation, and so does not answer
     KNOWS_LESS = 4  # Eq. 6 does not hold
     UNIMPORTANT = 5  # Eq. 2 did not come up
 
@@ -40,7 +40,7 @@ class StudentRecord(NamedTuple):
 
     policy_before: jax.Array  # float32 [action], π
     modified: jax.Array  # float32 [action], p̃; the votes in AdHocTD
-    policy_after: jax.Array  # float32 [action], π̃; equal to `modified` made to add up to 1 in AdHocTD
+    policy_after: jax.Array  # float32 [action], π̃; in AdHocTD even among the actions with most votes
     confidence_after: jax.Array  # float32, Γ̃
     negative_weight: jax.Array  # float32, w_n
     is_best: jax.Array  # bool, the best action was taken because the policy is sure of it

@@ -19,13 +19,13 @@ class Visits:
 
     def add(self, observation: ArrayLike) -> int:
         """Count a visit and return how many there were, this one included."""
-        key = _key(observation)
+        key = key_of(observation)
         self._counts[key] = self._counts.get(key, 0) + 1
         return self._counts[key]
 
     def count(self, observation: ArrayLike) -> int:
         """Return how many visits there were."""
-        return self._counts.get(_key(observation), 0)
+        return self._counts.get(key_of(observation), 0)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the counts as arrays: the observations' bytes one after the other, their lengths, their counts."""
@@ -49,7 +49,8 @@ class Visits:
         return visits
 
 
-def _key(observation: ArrayLike) -> bytes:
+def key_of(observation: ArrayLike) -> bytes:
+    """Return what tells an observation from others."""
     array = np.asarray(observation)
     if array.dtype == object:
         raise UsageError("an observation must be a number or an array of numbers.")
