@@ -6,16 +6,18 @@ Each setting says where its default comes from: [P] the paper's table, [C] the a
 import dataclasses
 import enum
 import json
-import types
-import typing
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from consmarl.environments import validation
 from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
 from consmarl.environments.treasure import FindTreasure
-from consmarl.errors import UsageError, nearest
+from consmarl.errors import UsageError
+from consmarl.experiments.reading import plain, settings_in, typed_settings
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.learners.interface import TeamSpec
@@ -59,6 +61,11 @@ class Method(enum.Enum):
     CONS = "cons"
 
 
+METHOD_SUMMARIES = {
+    Method.IQL: "independent recurrent Q-learning: everybody for themselves",
+    Method.ADHOC_TD: "IQL whose agents advise each other on their best action, within a budget",
+    Method.CONS: "IQL whose agents share their best and worst actions, and take them in with caution",
+}
 SHARING_OF = {Method.IQL: SharingKind.NONE, Method.ADHOC_TD: SharingKind.ADHOC_TD, Method.CONS: SharingKind.CONS}
 
 
@@ -111,18 +118,23 @@ class TrainConfig:
     bootstrap_time_limit: bool = False
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, and 1
-    where the world steps in Python]."""
-    report_every: int = 200
-    """Episodes between rows of metrics; the other periods are multiples of it [ours]."""
-    evaluate_every: int = 1_000
-    """Episodes between evaluations [C: 100; P: 10,000]."""
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer where
+    `episodes` does not divide by it, and 1 where the world steps in Python]."""
+    report_every: int | None = None
+    """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, 200 at
+    most]."""
+    evaluate_every: int | None = None
+    """Episodes between evaluations [C: 100; P: 10,000; ours: a 40th of the run]."""
     evaluation_episodes: int = 100
     """Greedy episodes in an evaluation [P, C: 10]."""
-    checkpoint_every: int = 5_000
-    """Episodes between checkpoints [ours]."""
+    final_episodes: int = 400
+    """Greedy episodes in the evaluation after training [P: 400, for its figure of boxes and items]."""
+    checkpoint_every: int | None = None
+    """Episodes between checkpoints [ours: an eighth of the run]."""
     keep_checkpoints: int = 2
     """How many checkpoints to keep [ours]."""
+    tensorboard: bool = True
+    """Whether to write TensorBoard events beside the rows [ours]."""
     record: tuple[int, ...] = ()
     """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
     devices: int = 1
@@ -132,8 +144,9 @@ class TrainConfig:
         """Check what can be checked without building anything."""
         for name, least in _WHOLE_NUMBERS.items():
             validation.whole_number(name, getattr(self, name), least=least)
-        if self.num_envs is not None:
-            validation.whole_number("num_envs", self.num_envs, least=1)
+        for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every"):
+            if getattr(self, name) is not None:
+                validation.whole_number(name, getattr(self, name), least=1)
         for name in ("epsilon_start", "epsilon_end", "discount"):
             validation.probability(name, getattr(self, name))
         if validation.finite_number("learning_rate", self.learning_rate) <= 0:
@@ -145,14 +158,25 @@ class TrainConfig:
             raise UsageError(f"{self.env} steps in Python, one episode at a time: num_envs is 1, not {self.num_envs}.")
         if is_foreign(self.env) and self.devices > 1:
             raise UsageError(f"{self.env} steps in Python, on one device: devices is 1, not {self.devices}.")
-        if self.report_every % self.round_episodes:
+        self._check_periods()
+
+    def _check_periods(self) -> None:
+        """Chunks are of one length, so that they are compiled once: everything happens between two of them."""
+        if self.episodes % self.round_episodes:
+            raise UsageError(
+                f"episodes must be a multiple of num_envs ({self.round_episodes}), not {self.episodes}: "
+                f"{_next_multiple(self.episodes, self.round_episodes)} is the next."
+            )
+        if self.chunk_episodes % self.round_episodes:
             raise UsageError(
                 f"report_every must be a multiple of num_envs ({self.round_episodes}), not {self.report_every}."
             )
         for name in ("episodes", "evaluate_every", "checkpoint_every"):
-            if getattr(self, name) % self.report_every:
+            period = getattr(self, name)
+            if period is not None and period % self.chunk_episodes:
                 raise UsageError(
-                    f"{name} must be a multiple of report_every ({self.report_every}), not {getattr(self, name)}."
+                    f"{name} must be a multiple of report_every ({self.chunk_episodes}), not {period}: "
+                    f"{_next_multiple(period, self.chunk_episodes)} is the next."
                 )
 
     @property
@@ -178,7 +202,29 @@ class TrainConfig:
     @property
     def round_episodes(self) -> int:
         """How many episodes a round plays: `num_envs`, or its default."""
-        return self.num_envs or (1 if is_foreign(self.env) else 4)
+        if self.num_envs is not None:
+            return self.num_envs
+        return 1 if is_foreign(self.env) else math.gcd(self.episodes, 4)
+
+    @property
+    def chunk_episodes(self) -> int:
+        """How many episodes lie between rows: `report_every`, or what divides the run best."""
+        if self.report_every is not None:
+            return self.report_every
+        wished = min(200, max(20, self.episodes // 200))
+        rounds = self.episodes // self.round_episodes
+        fitting = [each for each in range(1, rounds + 1) if rounds % each == 0 and each * self.round_episodes <= wished]
+        return max(fitting, default=1) * self.round_episodes
+
+    @property
+    def evaluation_period(self) -> int:
+        """How many episodes lie between evaluations."""
+        return self.evaluate_every or _share_of(self.episodes, 40, self.chunk_episodes)
+
+    @property
+    def checkpoint_period(self) -> int:
+        """How many episodes lie between checkpoints."""
+        return self.checkpoint_every or _share_of(self.episodes, 8, self.chunk_episodes)
 
     def trainer(self) -> AnyTrainer:
         """Build the run's parts."""
@@ -214,60 +260,45 @@ class TrainConfig:
 
     def to_json(self) -> str:
         """Write it down."""
-        return json.dumps(_plain(dataclasses.asdict(self)), indent=2)
+        return json.dumps(plain(self), indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "TrainConfig":
         """Read what `to_json` wrote, or what somebody wrote by hand."""
+        return cls().with_options(settings_in(text))
+
+    @classmethod
+    def from_file(cls, path: Path) -> "TrainConfig":
+        """Read a configuration's file, such as a run's config.json."""
+        if not path.is_file():
+            raise UsageError(f"there is no configuration {path}.")
         try:
-            plain: Any = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"the configuration is not JSON: {error}.") from error
-        if not isinstance(plain, dict):
-            raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
-        for name in ("set", "record"):
-            if name in plain:
-                plain[name] = tuple(plain[name])
-        share = plain.pop("share", {})
-        if not isinstance(share, dict):
-            raise UsageError('share must be an object of options such as {"update_rate": 0.6}.')
-        return cls(share=ShareOptions(**_read(ShareOptions, share, "share.")), **_read(cls, plain, ""))
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except UsageError as error:
+            raise UsageError(f"{path} cannot be used: {error}") from error
+
+    def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
+        """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values."""
+        share = {name.removeprefix("share."): value for name, value in options.items() if name.startswith("share.")}
+        rest = {name: value for name, value in options.items() if not name.startswith("share.")}
+        return dataclasses.replace(
+            self,
+            share=dataclasses.replace(self.share, **typed_settings(ShareOptions, share, "share.")),
+            **typed_settings(TrainConfig, rest, ""),
+        )
 
 
 _WHOLE_NUMBERS = {
     "episodes": 1, "seed": 0, "epsilon_anneal_steps": 1, "hidden_size": 1, "target_every_updates": 1,
-    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "report_every": 1,
-    "evaluate_every": 1, "evaluation_episodes": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "devices": 1,
+    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "evaluation_episodes": 1, "final_episodes": 1,
+    "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace enums by their values, and leave out single options that are not set."""
-    plain = {name: getattr(value, "value", value) for name, value in values.items()}
-    return plain | {"share": {name: getattr(value, "value", value) for name, value in values["share"].items()
-                              if value is not None}}  # fmt: skip
+def _next_multiple(number: int, of: int) -> int:
+    return -(-number // of) * of
 
 
-def _read(kind: type, plain: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Return settings as they are to be, enums made from their values; names have to be those of `kind`."""
-    hints = typing.get_type_hints(kind)
-    for name in plain:
-        if name not in hints:
-            known = [each.name for each in dataclasses.fields(kind)]
-            raise UsageError(f"the configuration has no setting {prefix + name!r}: {nearest(name, known)}")
-    return {name: _typed(prefix + name, hints[name], value) for name, value in plain.items()}
-
-
-def _typed(name: str, hint: Any, value: Any) -> Any:
-    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for kind in choices:
-        if value is not None and isinstance(kind, type) and issubclass(kind, enum.Enum):
-            return _enum_value(name, kind, value)
-    return value
-
-
-def _enum_value(name: str, kind: type[enum.Enum], value: object) -> enum.Enum:
-    values = [each.value for each in kind]
-    if value not in values:
-        raise UsageError(f"{name} has no value {value!r}: {nearest(str(value), values)}")
-    return kind(value)
+def _share_of(episodes: int, parts: int, chunk: int) -> int:
+    """Return about a part of a run, in whole chunks."""
+    return max(round(episodes / parts / chunk), 1) * chunk

@@ -8,7 +8,8 @@ from rich.table import Table
 
 from consmarl.environments import validation
 from consmarl.experiments.policies import load_policy
-from consmarl.experiments.train import POLICY, evaluation_summary
+from consmarl.experiments.train import evaluation_summary
+from consmarl.files import POLICY
 
 
 def evaluate(policy: Path, episodes: int, seed: int) -> dict[str, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.errors import UsageError
-from consmarl.experiments.files import replacing
+from consmarl.files import replacing
 
 FORMAT = "consmarl-exchange-1"
 Arrays = dict[str, NDArray[Any]]

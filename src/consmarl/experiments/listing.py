@@ -4,21 +4,55 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments.registry import WORLDS, make
+from consmarl.experiments.config import METHOD_SUMMARIES
+from consmarl.experiments.sweeps.studies import STUDIES, find_study
 
 
-def print_worlds(*, ids_only: bool = False) -> None:
-    """Print every world with a line on what it is."""
-    if ids_only:
-        print("\n".join(WORLDS))
-        return
-    table = Table("world", "agents", "actions", "steps", "what it is", box=None, pad_edge=False)
+def print_ids() -> None:
+    """Print the worlds' ids, one a line."""
+    print("\n".join(WORLDS))
+
+
+def print_everything() -> None:
+    """Print every world, method and study with a line on what it is."""
+    console = Console()
+    worlds = Table("world", "agents", "actions", "steps", "what it is", box=None, pad_edge=False)
     for id, entry in WORLDS.items():
         world = make(id)
         numbers = (str(world.num_agents), str(world.num_actions), str(world.episode_limit))
-        table.add_row(id, *numbers, entry.summary)
-    console = Console()
-    console.print(table)
-    console.print("\nconsmarl list --env ID shows a world's parameters.", style="dim")
+        worlds.add_row(id, *numbers, entry.summary)
+    methods = Table("method", "what it is", box=None, pad_edge=False)
+    for method, summary in METHOD_SUMMARIES.items():
+        methods.add_row(method.value, summary)
+    studies = Table("study", "figure", "runs", "episodes", "what it shows", box=None, pad_edge=False)
+    for study in STUDIES.values():
+        num_runs = len(study.variants) * study.num_seeds
+        cells = (str(num_runs), f"{study.episodes:,}") if num_runs else ("none", "")
+        studies.add_row(study.name, str(study.figure), *cells, study.title)
+    for table in (worlds, methods, studies):
+        console.print(table)
+        console.print()
+    console.print(
+        "consmarl list --env WORLD shows a world's parameters, --study STUDY a study's runs.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def print_study(name: str) -> None:
+    """Print what a study runs, what the paper says of it, and what is missing here."""
+    study = find_study(name)
+    console = Console(highlight=False)
+    console.print(f"{study.title} (figure {study.figure} of the paper)", style="bold")
+    console.print(f"The paper: {study.claim}")
+    if study.env is not None:
+        table = Table("world", "method", "episodes", "seeds", box=None, pad_edge=False)
+        for variant in study.variants:
+            table.add_row(study.env, variant.label, f"{study.episodes:,}", str(study.num_seeds))
+        console.print(table)
+    if study.not_built:
+        console.print(f"Also in the paper's figure, and not built here yet: {', '.join(study.not_built)}.")
+    console.print(f"consmarl report --study {name} draws it.", style="dim")
 
 
 def print_parameters(id: str) -> None:

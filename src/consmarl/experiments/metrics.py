@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from consmarl.experiments.files import replacing
+from consmarl.files import explained, replacing
 from consmarl.training.parts import RoundReport
 
 
@@ -37,6 +37,7 @@ def sharing_row(report: RoundReport) -> dict[str, Any]:
     return {
         **{name: _number(values.mean()) for name, values in traffic.items()},
         "advised_share": _number(traffic["advised"].sum() / num_decisions),
+        "budget_used": _number(report.sharing["requests_spent"][-1].mean()),
         "requests_left": [int(left) for left in report.sharing["requests_left"][-1]],
         "answers_left": [int(left) for left in report.sharing["answers_left"][-1]],
         "num_observations": int(report.sharing["num_observations"][-1]),
@@ -66,7 +67,7 @@ class MetricsFile:
 
     def append(self, row: dict[str, Any]) -> None:
         """Add a row."""
-        with self.path.open("a", encoding="utf-8") as file:
+        with explained(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())

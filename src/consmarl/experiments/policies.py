@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.files import replacing
+from consmarl.files import replacing
 
 FORMAT = "consmarl-policy-1"
 

@@ -1,6 +1,7 @@
 """How a run shows itself on the screen: a bar with a time to go, or a line now and then where there is no terminal."""
 
 import time
+from collections import deque
 from types import TracebackType
 from typing import Any
 
@@ -8,16 +9,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 30
+WINDOW_CHUNKS = 30  # speed is that of the last so many chunks: learning and sharing begin later than playing
 
 
 class RunProgress:
-    """The progress of one run; the time to go leaves the first chunk out, which mostly compiles."""
+    """The progress of one run; speed and time to go leave the first chunk out, which mostly compiles."""
 
     def __init__(self, name: str, episodes: int, episode: int) -> None:
         """Begin at an episode."""
         self._console = Console(stderr=True)
         self._name, self._episodes = name, episodes
-        self._measured_from: tuple[int, float] | None = None
+        self._marks: deque[tuple[int, int, float]] = deque(maxlen=WINDOW_CHUNKS)  # episode, env steps, time
         self._last_line = time.monotonic()
         columns = (
             TextColumn("{task.description}"),
@@ -42,16 +44,25 @@ class RunProgress:
     def advance(self, episode: int, row: dict[str, Any]) -> None:
         """Show a new row."""
         now = time.monotonic()
-        news = f"return {row['return']:.2f}"
-        if self._measured_from is None:
-            self._measured_from = (episode, now)
-        else:
-            first_episode, first_time = self._measured_from
-            seconds_each = (now - first_time) / (episode - first_episode)
-            seconds_left = round((self._episodes - episode) * seconds_each)
-            news += f"  {1 / seconds_each:.0f}/s  {seconds_left // 60}:{seconds_left % 60:02d} to go"
+        self._marks.append((episode, row["env_steps"], now))
+        news = f"return {row['return']:.2f}" + self._speed()
         self._bar.update(self._task, completed=episode, news=news)
         is_last = episode >= self._episodes
         if not self._console.is_terminal and (is_last or now - self._last_line > SECONDS_BETWEEN_LINES):
             self._last_line = now
             print(f"{self._name}: {episode} of {self._episodes} episodes  {news}", file=self._console.file, flush=True)
+
+    def _speed(self) -> str:
+        (first, first_steps, began), (last, last_steps, now) = self._marks[0], self._marks[-1]
+        if first == last:
+            return ""
+        seconds_left = round((self._episodes - last) * (now - began) / (last - first))
+        steps_a_second = (last_steps - first_steps) / (now - began)
+        return f"  {steps_a_second:,.0f} steps/s  {duration(seconds_left)} to go"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people read it: 0:42, or 1:02:42."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

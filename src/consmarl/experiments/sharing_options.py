@@ -36,6 +36,19 @@ class SharingKind(enum.Enum):
     CONS = "cons"
 
 
+MECHANISMS: dict[SharingKind, type[Sharing]] = {
+    SharingKind.NONE: NoSharing,
+    SharingKind.ADHOC_TD: AdHocTD,
+    SharingKind.CONS: Cons,
+}
+
+
+def options_of(kind: SharingKind) -> set[str]:
+    """Return the names of the options that a way of sharing has."""
+    built = MECHANISMS[kind]
+    return {each.name for each in dataclasses.fields(built)} if dataclasses.is_dataclass(built) else set()
+
+
 @dataclass(frozen=True)
 class ShareOptions:
     """Departures from the preset."""
@@ -98,7 +111,7 @@ class ShareOptions:
                 )
             return NoSharing()
         built: type[Cons | AdHocTD] = Cons if kind is SharingKind.CONS else AdHocTD
-        known = [each.name for each in dataclasses.fields(built)]
+        known = options_of(kind)
         for name in given:
             if name not in known:
                 others = SharingKind.ADHOC_TD if kind is SharingKind.CONS else SharingKind.CONS

@@ -1,9 +1,10 @@
-"""One run: a directory with its configuration, metrics, checkpoints and policy."""
+"""One run: train, go on, export. The directory that it writes is described in `files` and `directory`."""
 
 import dataclasses
 import functools
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,89 +15,132 @@ from rich.console import Console
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
-from consmarl.experiments.files import replacing
+from consmarl.experiments.directory import begin_session, held, read_config, write_json
+from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
 from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
+from consmarl.experiments.rows import RowWriter
+from consmarl.files import CHECKPOINTS, CONFIG, FAILURE, METRICS, POLICY, RESULT, replacing
 from consmarl.learners.devices import use_devices
 from consmarl.training import checkpoints
 from consmarl.training.parts import TrainState
 
-CONFIG, METRICS, CHECKPOINTS, POLICY = "config.json", "metrics.jsonl", "checkpoints", "policy.safetensors"
 
+def train(config: TrainConfig, out: Path | None = None, *, label: str | None = None) -> Path:
+    """Train from the beginning in a new directory; return the directory.
 
-def train(config: TrainConfig, out: Path) -> Path:
-    """Train from the beginning in a new directory; return the directory."""
-    out = Path(out)
-    if (out / CONFIG).exists():
-        raise UsageError(f"{out} holds a run already: go on with `consmarl resume {out}`, or name another directory.")
+    `out` is runs/ and the configuration's name unless told otherwise; `label` is what reports call the run.
+    """
+    out = Path("runs") / config.name if out is None else Path(out)
     use_devices(config.devices)
-    trainer = config.trainer()
-    with replacing(out / CONFIG) as temporary:
-        temporary.write_text(config.to_json() + "\n", encoding="utf-8")
-    _run(config, trainer, out, trainer.init(config.seed), episode=0)
+    trainer = config.trainer()  # which may find fault with the configuration: nothing is written before
+    with held(out, "a run"):
+        if (out / CONFIG).exists():
+            raise UsageError(f"{out} holds a run already: go on with `consmarl resume {out}`, or choose another place.")
+        with replacing(out / CONFIG) as temporary:
+            temporary.write_text(config.to_json() + "\n", encoding="utf-8")
+        begin_session(out, 0, label)
+        _Session(config, trainer, out).finish(trainer.init(config.seed), episode=0)
     return out
 
 
 def resume(out: Path) -> Path:
     """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted."""
     out = Path(out)
-    config = _config_of(out)
+    config = read_config(out)
     use_devices(config.devices)
     trainer = config.trainer()
-    if checkpoints.numbers(out / CHECKPOINTS):
-        restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
-        for sentence in restored.damaged:
-            Console(stderr=True).print(sentence, markup=False)
-        state, episode = restored.state, restored.number
-    else:
-        state, episode = trainer.init(config.seed), 0
-    MetricsFile(out / METRICS).keep_until(episode)
-    _run(config, trainer, out, state, episode)
+    with held(out, "this run"):
+        state, episode = _newest_state(config, trainer, out)
+        (out / FAILURE).unlink(missing_ok=True)
+        if warning := begin_session(out, episode):
+            Console(stderr=True).print(warning, markup=False)
+        MetricsFile(out / METRICS).keep_until(episode)
+        _Session(config, trainer, out).finish(state, episode)
     return out
 
 
-def _config_of(out: Path) -> TrainConfig:
-    if not (out / CONFIG).is_file():
-        raise UsageError(f"{out} is not the directory of a run: it has no {CONFIG}.")
-    return TrainConfig.from_json((out / CONFIG).read_text(encoding="utf-8"))
+def _newest_state(config: TrainConfig, trainer: AnyTrainer, out: Path) -> tuple[TrainState, int]:
+    """Return the state to go on from and its episode; damaged checkpoints are named on the way."""
+    if not checkpoints.numbers(out / CHECKPOINTS):
+        return trainer.init(config.seed), 0
+    restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
+    for sentence in restored.damaged:
+        Console(stderr=True).print(sentence, markup=False)
+    return restored.state, restored.number
 
 
-def _run(config: TrainConfig, trainer: AnyTrainer, out: Path, state: TrainState, episode: int) -> None:
-    metrics = MetricsFile(out / METRICS)
-    if episode == 0:
-        metrics.append({"episode": 0} | evaluated(config, trainer, state, 0))
-    with RunProgress(f"{config.env} seed {config.seed}", config.episodes, episode) as progress:
-        while episode < config.episodes:
-            started = time.monotonic()
-            chosen = [number for number in config.record if episode <= number < episode + config.report_every]
-            num_rounds = config.report_every // trainer.num_envs
-            state, report = trainer.run(state, num_rounds, is_recording=bool(chosen))
-            for number in chosen:
-                _write_exchange(config, trainer, out, report.records, number, episode)
-            episode += config.report_every
-            row = {"episode": episode, "env_steps": int(state.num_env_steps)} | row_of(report)
-            if episode % config.evaluate_every == 0 or episode == config.episodes:
-                row |= evaluated(config, trainer, state, episode)
-            metrics.append(row | {"seconds": round(time.monotonic() - started, 3)})
-            progress.advance(episode, row)
-            if episode % config.checkpoint_every == 0 or episode == config.episodes:
-                facts = trainer.sharing.facts(state.sharing)
-                checkpoints.save(out / CHECKPOINTS, episode, state, facts, keep=config.keep_checkpoints)
-    export_policy(out / POLICY, trainer.learner.parameters(state.learner), config, episode)
+@dataclass(frozen=True)
+class _Session:
+    """A run under way: from where it stands to its end, or until somebody asks it to stop."""
+
+    config: TrainConfig
+    trainer: AnyTrainer
+    out: Path
+
+    def finish(self, state: TrainState, episode: int) -> None:
+        """Train to the end, then write the policy and what it reaches; the last file marks the run as finished."""
+        config, out = self.config, self.out
+        progress = RunProgress(f"{config.env} {config.method.value} seed {config.seed}", config.episodes, episode)
+        with heeding_interrupts() as stop, RowWriter(config, out, episode) as rows, progress:
+            if episode == 0:
+                rows.append({"episode": 0} | evaluated(config, self.trainer, state, 0))
+            while episode < config.episodes:
+                state, row = self._chunk(state, episode)
+                episode = row["episode"]
+                rows.append(row)
+                progress.advance(episode, row)
+                if stop.is_made or episode % config.checkpoint_period == 0 or episode == config.episodes:
+                    rows.flush()
+                    self._save(state, episode)
+                if stop.is_made and episode < config.episodes:
+                    raise InterruptedRun(f"stopped and saved after {episode} episodes: go on with `consmarl resume {out}`.")
+            self._conclude(state)
+
+    def _chunk(self, state: TrainState, episode: int) -> tuple[TrainState, dict[str, Any]]:
+        """Play and learn until the next row, and return it."""
+        config, started = self.config, time.monotonic()
+        last = episode + config.chunk_episodes
+        chosen = [number for number in config.record if episode <= number < last]
+        num_rounds = config.chunk_episodes // self.trainer.num_envs
+        state, report = self.trainer.run(state, num_rounds, is_recording=bool(chosen))
+        for number in chosen:
+            self._write_exchange(report.records, number, first=episode)
+        row = {"episode": last, "env_steps": int(state.num_env_steps)} | row_of(report)
+        if last % config.evaluation_period == 0 or last == config.episodes:
+            row |= evaluated(config, self.trainer, state, last)
+        return state, row | {"seconds": round(time.monotonic() - started, 3)}
+
+    def _write_exchange(self, records: Any, number: int, *, first: int) -> None:
+        header = {"episode": number, "config": json.loads(self.config.to_json())}
+        recorded = exchanges.recorded_episode(records, number - first, self.trainer.num_envs, header)
+        exchanges.write_episode(exchanges.episode_path(self.out, number), recorded)
+
+    def _save(self, state: TrainState, episode: int) -> None:
+        facts = self.trainer.sharing.facts(state.sharing)
+        checkpoints.save(self.out / CHECKPOINTS, episode, state, facts, keep=self.config.keep_checkpoints)
+
+    def _conclude(self, state: TrainState) -> None:
+        config, out = self.config, self.out
+        parameters = self.trainer.learner.parameters(state.learner)
+        export_policy(out / POLICY, parameters, config, config.episodes)
+        key = evaluation_key(config, config.episodes + 1)
+        summary = evaluation_summary(self.trainer, parameters, key, config.final_episodes)
+        seconds = sum(row.get("seconds", 0.0) for row in MetricsFile(out / METRICS).rows())
+        facts = {"episode": config.episodes, "env_steps": int(state.num_env_steps), "seconds": round(seconds, 3)}
+        write_json(out / RESULT, facts | {"episodes_evaluated": config.final_episodes} | summary)
 
 
-def _write_exchange(config: TrainConfig, trainer: AnyTrainer, out: Path, records: Any, number: int, first: int) -> None:
-    header = {"episode": number, "config": json.loads(config.to_json())}
-    recorded = exchanges.recorded_episode(records, number - first, trainer.num_envs, header)
-    exchanges.write_episode(exchanges.episode_path(out, number), recorded)
+def evaluation_key(config: TrainConfig, number: int) -> jax.Array:
+    """Return a key for an evaluation, of a kind that training never sees."""
+    return jax.random.fold_in(jax.random.key(config.seed + 2**31), number)
 
 
 def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episode: int) -> dict[str, Any]:
-    """Evaluate greedily, with keys of its own that training never sees."""
-    key = jax.random.fold_in(jax.random.key(config.seed + 2**31), episode)
+    """Evaluate greedily after an episode."""
     parameters = trainer.learner.parameters(state.learner)
-    summary = evaluation_summary(trainer, parameters, key, config.evaluation_episodes)
+    summary = evaluation_summary(trainer, parameters, evaluation_key(config, episode), config.evaluation_episodes)
     return {f"evaluation_{name}": value for name, value in summary.items()}
 
 
@@ -115,7 +159,7 @@ def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num
 
 def export(out: Path, path: Path) -> Path:
     """Write the policy of a run's newest whole checkpoint, finished or not."""
-    config = _config_of(out)
+    config = read_config(out)
     trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
     restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)

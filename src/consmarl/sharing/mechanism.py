@@ -109,11 +109,12 @@ class Mechanism(Sharing):
         return jnp.zeros((num_kept, num_agents, num_envs, 2), jnp.uint32)
 
     def report(self, state: SharingState, traffic: Traffic) -> dict[str, jax.Array]:
-        """Return the round's traffic [agent, env], budgets left [agent], and how full the table is."""
+        """Return the round's traffic [agent, env], budgets left and spent [agent], and how full the table is."""
         table = state.table
         return {
             **traffic._asdict(),
             "requests_left": state.requests_left,
+            "requests_spent": self.budget_requests - state.requests_left,
             "answers_left": state.answers_left,
             "num_observations": table.num_filled,
             "num_lost": table.num_lost,

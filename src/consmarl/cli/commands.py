@@ -1,0 +1,270 @@
+"""The commands: their options, and the one function that each calls.
+
+What a command needs is imported when it runs, so that `consmarl --help` stays quick.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import tyro
+
+WORLD_SETTINGS = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")]
+
+
+@dataclass(frozen=True)
+class List:
+    """Show what there is: worlds, methods and studies, with a line each."""
+
+    ids: bool = False
+    """Print the worlds' ids only, one a line."""
+    env: str | None = None
+    """Show the parameters of this world."""
+    study: str | None = None
+    """Show the runs of this study."""
+
+    def run(self) -> None:
+        """Print it."""
+        from consmarl.experiments import listing
+
+        if self.env is not None:
+            listing.print_parameters(self.env)
+        elif self.study is not None:
+            listing.print_study(self.study)
+        elif self.ids:
+            listing.print_ids()
+        else:
+            listing.print_everything()
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Show a policy at work, or a world played at random, as a GIF or MP4."""
+
+    policy: Annotated[Path | None, tyro.conf.Positional] = None
+    """A policy.safetensors or the directory of a finished run; none plays at random."""
+    env: str | None = None
+    """World to play at random [pgm-6ag]; `consmarl list` shows them."""
+    out: Path = Path("watch.gif")
+    """File to write, ending in .gif or .mp4."""
+    episodes: int = 1
+    """How many episodes to show."""
+    seed: int = 0
+    """Same seed, same episodes."""
+    fps: int = 6
+    """Steps shown per second."""
+    view_of: int | None = 0
+    """Agent whose view is outlined; None for nobody's."""
+    set: WORLD_SETTINGS = ()
+    """Parameters of the world, such as num_agents=8 grid=16,16."""
+
+    def run(self) -> None:
+        """Write the file and say where it is."""
+        from consmarl.experiments.settings import settings_from
+        from consmarl.experiments.watch import watch
+
+        written = watch(
+            "pgm-6ag" if self.env is None and self.policy is None else self.env,
+            self.out,
+            policy=self.policy,
+            parameters=settings_from(self.set),
+            episodes=self.episodes,
+            seed=self.seed,
+            fps=self.fps,
+            view_of=self.view_of,
+        )
+        print(f"wrote {written}")
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was interrupted."""
+
+    run_directory: Annotated[Path, tyro.conf.Positional]
+    """Directory of the run."""
+
+    def run(self) -> None:
+        """Train to the end."""
+        from consmarl.experiments.train import resume
+
+        print(f"finished {resume(self.run_directory)}")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Play a learned policy greedily and print what it reaches."""
+
+    policy: Annotated[Path, tyro.conf.Positional]
+    """A policy.safetensors, or the directory of a finished run."""
+    episodes: int = 400
+    """How many episodes to play."""
+    seed: int = 0
+    """Same seed, same episodes."""
+
+    def run(self) -> None:
+        """Print mean, standard error and counters."""
+        from consmarl.experiments.evaluate import print_evaluation
+
+        print_evaluation(self.policy, self.episodes, self.seed)
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the policy of a run, finished or not, as a safetensors file."""
+
+    run_directory: Annotated[Path, tyro.conf.Positional]
+    """Directory of the run."""
+    out: Path = Path("policy.safetensors")
+    """File to write."""
+
+    def run(self) -> None:
+        """Write the file and say where it is."""
+        from consmarl.experiments.train import export
+
+        print(f"wrote {export(self.run_directory, self.out)}")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Run methods × worlds × seeds × options, or a study of the paper; what is finished is not run again."""
+
+    study: str | None = None
+    """A figure of the paper by name; `consmarl list` shows them."""
+    scale: float = 1.0
+    """Shorten a study to this part of its episodes, with exploration, start of sharing and budgets."""
+    methods: tuple[str, ...] = ()
+    """Methods to compare."""
+    envs: tuple[str, ...] = ()
+    """Worlds to compare them in."""
+    seeds: tuple[int, ...] = ()
+    """Seeds to run each with; a study brings its own."""
+    options: WORLD_SETTINGS = ()
+    """Settings of all runs, named as in `consmarl train --help`: episodes=4000 share.temperature=0.3."""
+    vary: WORLD_SETTINGS = ()
+    """Settings to run with each of several values: share.temperature=0.1,0.3."""
+    set: WORLD_SETTINGS = ()
+    """Parameters of the worlds, such as num_agents=4 grid=9,9."""
+    config: Path | None = None
+    """A file with all of these: {"methods": [...], "envs": [...], "seeds": [...], "vary": {...}, "options": {...}}."""
+    out: Path | None = None
+    """Directory of the sweep [runs/sweep, or runs/paper and the scale for studies]."""
+    workers: int | None = None
+    """Runs at once on this machine [as many as there are cores]."""
+    ray: str | None = None
+    """Run on a Ray cluster instead: its address, or auto."""
+    dry_run: bool = False
+    """Only print what would be run."""
+
+    def run(self) -> int:
+        """Do what is missing; the exit code says whether all runs are finished."""
+        from consmarl.experiments.sweeps.command import SweepRequest, sweep
+
+        values = {name: getattr(self, name) for name in SweepRequest.__dataclass_fields__}
+        return sweep(SweepRequest(**values))
+
+
+@dataclass(frozen=True)
+class Report:
+    """Compare runs: one HTML page with curves, intervals and tables, and figures for a paper if wanted."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
+    """Directories of runs, or directories that hold some at any depth; a study knows its own."""
+    out: Path = Path("report.html")
+    """Page to write."""
+    study: str | None = None
+    """A figure of the paper by name; `consmarl list` shows them."""
+    scale: float = 1.0
+    """The scale that the study was run with."""
+    title: str | None = None
+    """What to call it."""
+    figures: Path | None = None
+    """Directory for the same as PNG and PDF (needs consmarl[figures])."""
+    marl_eval: Path | None = None
+    """File for the JSON that marl-eval reads."""
+    gifs: bool = True
+    """Whether to show an episode of each method's policy."""
+
+    def run(self) -> None:
+        """Write the page and say where it is."""
+        from consmarl.cli.reporting import write
+
+        write(self)
+
+
+def bench_command(options: Sequence[str]) -> type:
+    """Return the command `bench`, whose options are those of a run."""
+    from consmarl.experiments.config import TrainConfig
+
+    @dataclass(frozen=True)
+    class Bench:
+        """Measure how fast this machine is on one core, and how long a run would take."""
+
+        config: Annotated[TrainConfig, tyro.conf.arg(name="")]
+
+        def run(self) -> None:
+            """Print the figures."""
+            from consmarl.experiments.bench import print_bench
+
+            print_bench(self.config)
+
+    return Bench
+
+
+def train_command(options: Sequence[str]) -> Any:
+    """Return the command `train`: its options are those of `TrainConfig`, with defaults from a file if one is named."""
+    from consmarl.cli.config_file import config_in
+    from consmarl.experiments.config import TrainConfig
+
+    @dataclass(frozen=True)
+    class Train:
+        """Train a team; the run is a directory that `resume` goes on with.
+
+        Where values come from: [P] the paper, [C] the authors' code, [ours].
+        """
+
+        settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
+        out: Path | None = None
+        """Directory of the run; by default runs/ and a name made of world, method, preset, exploration and seed."""
+        config: Path | None = None
+        """A configuration to begin with, such as another run's config.json; other options depart from it."""
+        write_config: Path | None = None
+        """Write the configuration to this file, and do not train."""
+
+        def run(self) -> None:
+            """Train to the end and say where the run is."""
+            from consmarl.experiments.train import train
+            from consmarl.files import replacing
+
+            if self.write_config is not None:
+                with replacing(self.write_config) as temporary:
+                    temporary.write_text(self.settings.to_json() + "\n", encoding="utf-8")
+                print(f"wrote {self.write_config}")
+                return
+            print(f"finished {train(self.settings, self.out)}")
+
+    return Train(config_in(options) or TrainConfig())
+
+
+class Command(NamedTuple):
+    """A command in the list: what it is for, and how to get at its options."""
+
+    summary: str
+    kind: Callable[[Sequence[str]], Any]
+
+
+def _known(kind: type) -> Command:
+    return Command((kind.__doc__ or "").splitlines()[0], lambda _: kind)
+
+
+COMMANDS: dict[str, Command] = {
+    "list": _known(List),
+    "train": Command("Train a team; the run is a directory that `resume` goes on with.", train_command),
+    "resume": _known(Resume),
+    "evaluate": _known(Evaluate),
+    "watch": _known(Watch),
+    "sweep": _known(Sweep),
+    "report": _known(Report),
+    "export": _known(Export),
+    "bench": Command("Measure how fast this machine is, and how long a run would take.", bench_command),
+}

@@ -1,0 +1,69 @@
+"""What `consmarl report` does: find the runs, show their policies, write the page and whatever else is wanted."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from consmarl.errors import UsageError
+from consmarl.report.runs import Group, Run, grouped, read_runs
+
+if TYPE_CHECKING:
+    from consmarl.cli.commands import Report
+
+
+def write(request: "Report") -> None:
+    """Write what is asked for and say where it is."""
+    study, runs = _study_and_runs(request)
+    from consmarl.report.page import write_report
+
+    groups = grouped(runs)
+    if request.gifs:
+        _show_policies(groups)
+    written = [write_report(runs, request.out, title=request.title, study=study)]
+    if request.figures is not None:
+        from consmarl.report.figures import write_figures
+
+        written += write_figures(groups, request.figures, study=study)
+    if request.marl_eval is not None:
+        from consmarl.report.marl_eval import write_marl_eval
+
+        written.append(write_marl_eval(groups, request.marl_eval))
+    for path in written:
+        print(f"wrote {path}")
+
+
+def _study_and_runs(request: "Report") -> tuple[dict[str, Any] | None, list[Run]]:
+    """Return the study's description, if one is named, and the runs that belong to it."""
+    if request.study is None:
+        if not request.runs:
+            raise UsageError("name directories of runs, such as `consmarl report runs`, or a study with --study.")
+        return None, read_runs(request.runs)
+    from consmarl.experiments.sweeps.command import default_directory
+    from consmarl.experiments.sweeps.studies import check_scale, find_study
+
+    check_scale(request.scale)
+    study = find_study(request.study)
+    description = study.description(request.scale)
+    if study.env is None:
+        return description, []
+    places = request.runs or (default_directory(study.name, request.scale, ()),)
+    for place in places:
+        if not place.is_dir():
+            raise UsageError(f"there is no {place}: run the study first with `{description['command']}`.")
+    found = [run for run in read_runs(places) if run.config.get("env") == study.env
+             and run.facts.get("label") in description["groups"]]  # fmt: skip
+    if not found:
+        raise UsageError(f"no run of the study is in {places[0]}: `{description['command']}` makes them.")
+    return description, found
+
+
+def _show_policies(groups: list[Group]) -> None:
+    """Write an episode of a policy of each group, where there is none yet and the world can be drawn."""
+    from consmarl.environments.foreign import is_foreign
+    from consmarl.experiments.watch import policy_gif
+    from consmarl.files import POLICY_GIF
+    from consmarl.report.runs import shown_run
+
+    for group in groups:
+        run = shown_run(group)
+        if run is not None and not is_foreign(run.config["env"]) and not (Path(run.path) / POLICY_GIF).exists():
+            policy_gif(run.path)

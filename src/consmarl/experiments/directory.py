@@ -1,0 +1,138 @@
+"""A run's directory: who may write to it, and what it says of itself."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from consmarl import __version__
+from consmarl.errors import UsageError
+from consmarl.experiments.config import TrainConfig
+from consmarl.files import CONFIG, FACTS, FAILURE, RESULT, explained, replacing
+
+FORMAT = 1
+LOCK = ".lock"
+_PACKAGES = ("jax", "jaxlib", "numpy", "optax")
+
+
+@contextmanager
+def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterator[None]:
+    """Keep a directory to this process; the lock of a process that is killed goes with it."""
+    with explained(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(directory / LOCK, timeout=patience_seconds)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise UsageError(f"{what} in {directory} is under way: wait for it, or name another directory.") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_config(directory: Path) -> TrainConfig:
+    """Read what a run is to do, from a directory that this version understands."""
+    if not (directory / CONFIG).is_file():
+        raise UsageError(f"{directory} is not the directory of a run: it has no {CONFIG}.")
+    facts = read_json(directory / FACTS)
+    if facts.get("format", FORMAT) != FORMAT:
+        made_by = _versions_of(facts).get("consmarl", "another version")
+        raise UsageError(
+            f"{directory} was written by consmarl {made_by} in format {facts['format']}: this is consmarl "
+            f"{__version__}, which reads format {FORMAT}."
+        )
+    try:
+        return TrainConfig.from_json((directory / CONFIG).read_text(encoding="utf-8"))
+    except UsageError as error:
+        made_by = _versions_of(facts).get("consmarl", __version__)
+        hint = "" if made_by == __version__ else f" It was written by consmarl {made_by}, this is {__version__}."
+        raise UsageError(f"{directory / CONFIG} cannot be used: {error}{hint}") from error
+
+
+def begin_session(directory: Path, episode: int, label: str | None = None) -> str | None:
+    """Write down when, where and with what the run begins or goes on; return a warning if that has changed."""
+    facts = read_json(directory / FACTS) or {"format": FORMAT, "label": label, "sessions": []}
+    before = _versions_of(facts)
+    session = session_facts(episode)
+    facts["sessions"].append(session)
+    write_json(directory / FACTS, facts)
+    now = session["versions"]
+    changed = [f"{name} {before[name]} → {now[name]}" for name in before if before[name] != now.get(name)]
+    return f"going on with other versions ({', '.join(changed)}): bits may differ from here." if changed else None
+
+
+def session_facts(episode: int) -> dict[str, Any]:
+    """Return what there is to know about this process and its machine."""
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "episode": episode,
+        "command": command,
+        "versions": {"consmarl": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in _PACKAGES},
+        "machine": {
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory_gigabytes": _memory_gigabytes(),
+        },
+    }
+
+
+def write_failure(directory: Path, error: str) -> None:
+    """Leave word of why a run came to nothing."""
+    write_json(directory / FAILURE, {"error": error})
+
+
+def is_finished(directory: Path) -> bool:
+    """Whether there is nothing left to do."""
+    return (directory / RESULT).is_file()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file of facts; none is no facts."""
+    if not path.is_file():
+        return {}
+    try:
+        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not JSON: {error}.") from error
+    return read
+
+
+def write_json(path: Path, facts: dict[str, Any]) -> None:
+    """Write a file of facts, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+
+
+def _versions_of(facts: dict[str, Any]) -> dict[str, str]:
+    sessions = facts.get("sessions") or [{}]
+    versions: dict[str, str] = sessions[-1].get("versions", {})
+    return versions
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_gigabytes() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):  # systems that do not say
+        return None

@@ -1,0 +1,72 @@
+"""Configurations as JSON: writing them down, and reading what we or somebody else wrote."""
+
+import dataclasses
+import enum
+import json
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from consmarl.errors import UsageError, nearest
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """Return a configuration as JSON has it: enums as their values, single options of sharing only where set."""
+    values = dataclasses.asdict(config)
+    share = {name: _value(each) for name, each in values.pop("share").items() if each is not None}
+    return {name: _value(each) for name, each in values.items()} | {"share": share}
+
+
+def settings_in(text: str) -> dict[str, Any]:
+    """Read JSON, and flatten its options of sharing to `share.NAME`."""
+    try:
+        settings: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"the configuration is not JSON: {error}.") from error
+    if not isinstance(settings, dict):
+        raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
+    share = settings.pop("share", {})
+    if not isinstance(share, dict):
+        raise UsageError('share must be an object of options such as {"update_rate": 0.6}.')
+    return settings | {f"share.{name}": value for name, value in share.items()}
+
+
+def typed_settings(kind: type, settings: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return settings as a configuration of this kind holds them; unknown names get their nearest neighbours."""
+    hints = typing.get_type_hints(kind)
+    for name in settings:
+        if name not in hints:
+            known = [each.name for each in dataclasses.fields(kind)]
+            raise UsageError(f"there is no setting {prefix + name!r}: {nearest(name, known)}")
+    return {name: _typed(prefix + name, hints[name], value) for name, value in settings.items()}
+
+
+def _typed(name: str, hint: Any, value: Any) -> Any:
+    """Make an enum of its value and a tuple of a list; the rest is checked where it is used."""
+    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None and types.NoneType in choices:
+        return None
+    for kind in choices:
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return value if isinstance(value, kind) else _enum_value(name, kind, value)
+        if typing.get_origin(kind) is tuple:
+            if not isinstance(value, list | tuple):
+                raise UsageError(f"{name} is a list, not {value!r}.")
+            return tuple(value)
+        if kind is bool and not isinstance(value, bool):
+            raise UsageError(f"{name} is true or false, not {value!r}.")
+        if kind is str and not isinstance(value, str):
+            raise UsageError(f"{name} is a word, not {value!r}.")
+    return value
+
+
+def _enum_value(name: str, kind: type[enum.Enum], value: object) -> enum.Enum:
+    values = [each.value for each in kind]
+    if value not in values:
+        raise UsageError(f"{name} has no value {value!r}: {nearest(str(value), values)}")
+    return kind(value)
+
+
+def _value(each: Any) -> Any:
+    return getattr(each, "value", each)

@@ -1,0 +1,128 @@
+"""What `consmarl sweep` does: make a plan of what was asked for, do it, and sum it up."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from consmarl.environments import validation
+from consmarl.errors import UsageError
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.settings import settings_from
+from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
+from consmarl.experiments.sweeps.local import LocalWorkers
+from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, sweep_from_file, variants_of
+from consmarl.experiments.sweeps.studies import find_study
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """A sweep as it is asked for on the command line."""
+
+    study: str | None = None
+    scale: float = 1.0
+    methods: tuple[str, ...] = ()
+    envs: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    options: tuple[str, ...] = ()
+    vary: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    config: Path | None = None
+    out: Path | None = None
+    workers: int | None = None
+    ray: str | None = None
+    dry_run: bool = False
+
+
+def sweep(request: SweepRequest) -> int:
+    """Do what is missing; return 0 if all runs are finished, and 1 if some are not."""
+    runs = runs_of(request)
+    out = request.out or default_directory(request.study, request.scale, request.options)
+    if request.dry_run:
+        _print_plan(runs, out)
+        return 0
+    for run in runs:  # so that a mistake shows before the first run, and not an hour into the sweep
+        run.config.trainer()
+    workers = workers_for(request)
+    try:
+        result = conduct(runs, out, workers)
+    finally:
+        workers.close()
+    _print_result(result)
+    return 0 if result.is_complete else 1
+
+
+def runs_of(request: SweepRequest) -> list[PlannedRun]:
+    """Return the runs that are asked for."""
+    by_hand = [name for name in ("methods", "envs", "vary", "set") if getattr(request, name)]
+    for other in ("study", "config"):
+        if getattr(request, other) is not None and by_hand:
+            raise UsageError(f"--{other} brings its own {by_hand[0]}: leave one of them out.")
+    if request.study is not None and request.config is not None:
+        raise UsageError("--study and --config both say what to run: leave one of them out.")
+    if request.study is None and request.scale != 1:
+        raise UsageError("--scale shortens a study: name one with --study.")
+    if request.study is not None:
+        planned = find_study(request.study).sweep(request.scale, settings_from(request.options))
+        return (_with_seeds(planned, request.seeds) if request.seeds else planned).runs()
+    if request.config is not None:
+        if request.seeds or request.options:
+            raise UsageError("--config brings its own seeds and options: change them in the file.")
+        return sweep_from_file(request.config).runs()
+    if not request.methods:
+        raise UsageError("say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2.")
+    base = TrainConfig().with_options(settings_from(request.options) | {"set": request.set})
+    vary = {name: _several(value) for name, value in settings_from(request.vary).items()}
+    return Sweep(request.envs or (base.env,), variants_of(request.methods, vary), request.seeds or (base.seed,), base).runs()
+
+
+def default_directory(study: str | None, scale: float, options: tuple[str, ...]) -> Path:
+    """Return where a sweep goes: studies share a directory, as they share runs."""
+    if study is None:
+        return Path("runs") / "sweep"
+    parts = ["paper", *([] if scale == 1 else [f"scale-{scale:g}"]), *options]
+    return Path("runs") / "-".join(parts).replace("/", "_")
+
+
+def workers_for(request: SweepRequest) -> Workers:
+    """Return those who do the runs."""
+    if request.ray is None:
+        if request.workers is not None:
+            validation.whole_number("workers", request.workers, least=1)
+        return LocalWorkers(request.workers)
+    if request.workers is not None:
+        raise UsageError("--workers is for this machine: a Ray cluster takes as many runs as it has cores.")
+    from consmarl.experiments.sweeps.ray_workers import RayWorkers
+
+    return RayWorkers(request.ray)
+
+
+def _with_seeds(planned: Sweep, seeds: tuple[int, ...]) -> Sweep:
+    return Sweep(planned.envs, planned.variants, seeds, planned.base)
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """Read 0.1,0.3 as two values, and words with commas in between likewise."""
+    if isinstance(value, tuple | list):
+        return tuple(value)
+    return tuple(value.split(",")) if isinstance(value, str) else (value,)
+
+
+def _print_plan(runs: list[PlannedRun], out: Path) -> None:
+    table = Table("run", "world", "method", "episodes", "seed", box=None, pad_edge=False)
+    for run in runs:
+        config = run.config
+        table.add_row(run.name, config.env, config.method.value, f"{config.episodes:,}", str(config.seed))
+    Console().print(table, f"{len(runs)} runs in {out}", highlight=False)
+
+
+def _print_result(result: SweepResult) -> None:
+    console = Console(highlight=False)
+    counts = ", ".join(f"{count} {state}" for state, count in result.states.items())
+    console.print(f"{counts}: {result.out}", markup=False, soft_wrap=True)
+    for name, error in result.errors.items():
+        console.print(f"{name} failed: {error}", markup=False, soft_wrap=True)
+    if not result.is_complete:
+        console.print("The same command again runs what is missing.")

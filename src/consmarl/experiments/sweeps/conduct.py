@@ -1,0 +1,115 @@
+"""Running a sweep: hand out what is missing, look on, tell of what failed."""
+
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from consmarl.experiments.directory import held, is_finished
+from consmarl.experiments.sweeps.job import Job, Outcome
+from consmarl.experiments.sweeps.plan import PlannedRun, check_against
+from consmarl.experiments.sweeps.screen import RunView, SweepScreen
+
+SECONDS_BETWEEN_LOOKS = 0.25
+
+
+class Workers(Protocol):
+    """Whoever does the runs."""
+
+    description: str
+
+    def has_room(self) -> bool:
+        """Whether another run can start."""
+
+    def start(self, job: Job) -> None:
+        """Start a run."""
+
+    def ended(self) -> Iterator[tuple[Job, Outcome]]:
+        """Yield the runs that have ended since."""
+
+    def stop(self) -> None:
+        """Ask all runs to save themselves."""
+
+    def close(self) -> None:
+        """Give back what was taken."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What became of a sweep."""
+
+    out: Path
+    states: Counter[str]
+    errors: dict[str, str]  # by run
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run is finished."""
+        return set(self.states) <= {"finished"}
+
+
+def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
+    """Do the runs that are missing; those that are finished stay as they are, those begun go on."""
+    check_against(out, runs)
+    with held(out, "a sweep"):
+        views = [RunView(run.name, out / run.name, run.config.episodes) for run in runs]
+        for view in views:
+            view.state = "finished" if is_finished(view.directory) else "waiting"
+        waiting = [(run, view) for run, view in zip(runs, views, strict=True) if view.state == "waiting"]
+        jobs = [Job(run.name, view.directory, run.config.to_json(), run.label) for run, view in waiting]
+        with SweepScreen(views, f"{len(runs)} runs, {len(jobs)} to do, {workers.description}: {out}") as screen:
+            _work_off(jobs, workers, {view.name: view for view in views}, screen)
+    errors = {view.name: view.error for view in views if view.error is not None}
+    return SweepResult(out, Counter(view.state for view in views), errors)
+
+
+def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], screen: SweepScreen) -> None:
+    """Keep the workers busy until all is done, or until somebody asks to stop."""
+    queue, num_running = list(jobs), 0
+    with _first_interrupt() as interrupt:
+        is_stopping = False
+        while queue or num_running:
+            if interrupt.is_set() and not is_stopping:
+                is_stopping = True
+                queue.clear()
+                workers.stop()
+                screen.say("stopping: runs save themselves; once more to stop at once.")
+            while queue and workers.has_room():
+                job = queue.pop(0)
+                workers.start(job)
+                num_running += 1
+                views[job.name].begin()
+            for job, outcome in workers.ended():
+                num_running -= 1
+                views[job.name].end(outcome.state, outcome.error)
+                screen.tell(views[job.name])
+            screen.refresh()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+@contextmanager
+def _first_interrupt() -> Iterator[threading.Event]:
+    """Note the first Ctrl-C or request to end; the next one is the usual kind."""
+    noted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+
+    def note(*_: object) -> None:
+        noted.set()
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield noted
+    finally:
+        restore()

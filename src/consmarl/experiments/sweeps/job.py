@@ -1,0 +1,85 @@
+"""A run that a sweep hands to a worker, the process that does it, and how that ended."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from consmarl.experiments.directory import read_json
+from consmarl.files import FAILURE
+
+LOG = "log.txt"
+
+
+class Outcome(NamedTuple):
+    """How a run ended: finished, failed with an error, or stopped and saved."""
+
+    state: str
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker has to know."""
+
+    name: str
+    out: Path
+    config: str  # JSON
+    label: str | None = None
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
+
+
+class WorkerProcess:
+    """The process that does a job."""
+
+    def __init__(self, job: Job, core: int | None) -> None:
+        """Start it; what it says goes to the run's log."""
+        self.job, self.core = job, core
+        job.out.mkdir(parents=True, exist_ok=True)
+        (job.out / FAILURE).unlink(missing_ok=True)
+        with (job.out / LOG).open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "consmarl.experiments.sweeps.worker"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                process_group=0 if os.name == "posix" else None,  # so that Ctrl-C reaches the sweep, which passes it on
+            )
+        told = {"out": str(job.out.resolve()), "config": job.config, "label": job.label, "command": job.command}
+        # left open: the worker ends when this process does
+        _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
+        _input(self.process).flush()
+
+    def outcome(self) -> Outcome | None:
+        """Return how it ended, or None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        _input(self.process).close()
+        return outcome_of(self.job.out, code)
+
+    def stop(self) -> None:
+        """Ask it to save itself and end."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+
+
+def outcome_of(out: Path, code: int) -> Outcome:
+    """Put a process's end into words."""
+    if code == 0:
+        return Outcome("finished")
+    if code == 128 + signal.SIGINT:
+        return Outcome("stopped")
+    told = read_json(out / FAILURE).get("error")
+    if told is None and code < 0:
+        told = f"killed by signal {-code} ({signal.Signals(-code).name})"
+    return Outcome("failed", told or f"ended with code {code}; {out / LOG} says more")
+
+
+def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdin is not None
+    return process.stdin

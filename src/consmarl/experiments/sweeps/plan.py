@@ -1,0 +1,130 @@
+"""A sweep as data: worlds × methods × options × seeds, and the runs that they come to."""
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from consmarl.environments import validation
+from consmarl.errors import UsageError, nearest
+from consmarl.experiments.config import Method, TrainConfig
+from consmarl.experiments.directory import read_config
+from consmarl.experiments.sharing_options import options_of
+from consmarl.files import CONFIG
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the things that a sweep compares: settings, and what to call them."""
+
+    name: str  # in paths
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str | None = None  # in reports; None leaves it to the report
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run that a sweep wants: where, how, and what reports call it."""
+
+    name: str  # its directory inside the sweep's
+    config: TrainConfig
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Worlds × variants × seeds, on top of common settings."""
+
+    envs: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    seeds: tuple[int, ...]
+    base: TrainConfig = field(default_factory=TrainConfig)
+
+    def __post_init__(self) -> None:
+        """Check that there is something to do, and nothing twice."""
+        for name in ("envs", "variants", "seeds"):
+            values = [getattr(each, "name", each) for each in getattr(self, name)]
+            if not values:
+                raise UsageError(f"a sweep needs at least one of its {name}.")
+            if len(set(values)) < len(values):
+                raise UsageError(f"a sweep's {name} must differ, and {values} do not.")
+        for seed in self.seeds:
+            validation.whole_number("each seed", seed, least=0)
+
+    def runs(self) -> list[PlannedRun]:
+        """Return the runs, one seed of everything before the next, so that half a sweep can be compared too."""
+        return [
+            PlannedRun(
+                f"{env.replace(':', '-')}/{variant.name}/seed-{seed}",
+                self.base.with_options({"env": env, **variant.options, "seed": seed}),
+                variant.label,
+            )
+            for seed, env, variant in itertools.product(self.seeds, self.envs, self.variants)
+        ]
+
+
+def variants_of(methods: tuple[str, ...], vary: Mapping[str, tuple[Any, ...]]) -> tuple[Variant, ...]:
+    """Return methods × values of options. An option of sharing varies only the methods that have it."""
+    known = [each.value for each in Method]
+    variants = []
+    for method in methods:
+        if method not in known:
+            raise UsageError(f"there is no method {method!r}: {nearest(method, known)}")
+        has = options_of(TrainConfig(method=Method(method)).sharing_kind)
+        names = [name for name in vary if not name.startswith("share.") or name.removeprefix("share.") in has]
+        for values in itertools.product(*(vary[name] for name in names)):
+            options = dict(zip(names, values, strict=True))
+            told = [f"{name.removeprefix('share.')}={value}".replace("/", "_") for name, value in options.items()]
+            variants.append(Variant("-".join([method, *told]), {"method": method, **options}))
+    for name in vary:
+        if not any(name in variant.options for variant in variants):
+            raise UsageError(f"{name} varies none of the methods {', '.join(methods)}: none of them has it.")
+    return tuple(variants)
+
+
+def sweep_from_file(path: Path) -> Sweep:
+    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set."""
+    if not path.is_file():
+        raise UsageError(f"there is no sweep {path}.")
+    try:
+        read: Any = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(read, dict):
+        raise UsageError(f'{path} must hold an object such as {{"methods": ["iql", "cons"], "envs": ["pgm-3ag"]}}.')
+    parts = ["methods", "envs", "seeds", "vary", "options", "set"]
+    for name in read:
+        if name not in parts:
+            raise UsageError(f"{path} has a part {name!r} that no sweep has: {nearest(name, parts)}")
+    for name in ("methods", "envs", "seeds", "set"):
+        if not isinstance(read.get(name, []), list):
+            raise UsageError(f"{name} in {path} must be a list, not {read[name]!r}.")
+    vary = {name: tuple(values) for name, values in read.get("vary", {}).items()}
+    return Sweep(
+        envs=tuple(read.get("envs", ())),
+        variants=variants_of(tuple(read.get("methods", ())), vary),
+        seeds=tuple(read.get("seeds", ())),
+        base=TrainConfig().with_options(read.get("options", {}) | {"set": read.get("set", [])}),
+    )
+
+
+def check_against(out: Path, runs: list[PlannedRun]) -> None:
+    """Refuse to go on with runs that were begun with other settings."""
+    for run in runs:
+        if not (out / run.name / CONFIG).is_file():
+            continue
+        there = read_config(out / run.name)
+        for each in dataclasses.fields(there):
+            old, new = getattr(there, each.name), getattr(run.config, each.name)
+            if old != new:
+                raise UsageError(
+                    f"{out / run.name} was begun with {each.name} {_shown(old)}, and now it should be {_shown(new)}: "
+                    f"name another directory."
+                )
+
+
+def _shown(value: Any) -> str:
+    return str(getattr(value, "value", value))

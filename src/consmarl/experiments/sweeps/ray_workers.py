@@ -1,0 +1,86 @@
+"""Workers on a Ray cluster: each run is a task of one core, done by a process of its own on some node.
+
+All nodes have to see the sweep's directory under the same path, as on a shared file system. A task whose node or worker
+dies is given to another by Ray, and goes on from the run's last checkpoint.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from consmarl.errors import UsageError
+from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess
+
+RETRIES = 5  # of runs whose worker or node dies
+
+
+def run_job(job: Job) -> Outcome:
+    """Do a job on whatever node this is; a task that is cancelled has its run save itself."""
+    worker = WorkerProcess(job, core=None)
+    is_asked_to_stop = False
+    while (outcome := worker.outcome()) is None:
+        try:
+            time.sleep(0.2)
+        except KeyboardInterrupt:  # how Ray cancels
+            if not is_asked_to_stop:
+                worker.stop()
+            is_asked_to_stop = True
+    return outcome
+
+
+class RayWorkers:
+    """A Ray cluster's nodes."""
+
+    def __init__(self, address: str) -> None:
+        """Join the cluster at an address, or with "auto" the one that runs here."""
+        try:
+            import ray
+        except ImportError:
+            raise UsageError("Ray is not installed: pip install 'consmarl[ray]', or leave --ray out.") from None
+        # one run a core: XLA's threads cost more than they give at this size
+        environment = {"env_vars": {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false"}}
+        try:
+            ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level="error")
+        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+            raise UsageError(
+                f"there is no Ray cluster at {address!r} ({str(error).splitlines()[0]}): start one with `ray start "
+                f"--head`, or leave --ray out."
+            ) from error
+        self._ray: Any = ray
+        self._run_job = ray.remote(num_cpus=1, max_retries=RETRIES)(run_job)
+        self._tasks: dict[Any, Job] = {}
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        cores = int(ray.cluster_resources().get("CPU", 0))
+        self.description = f"a Ray cluster of {len(nodes)} nodes and {cores} cores"
+
+    def has_room(self) -> bool:
+        """Ray keeps its own queue."""
+        return True
+
+    def start(self, job: Job) -> None:
+        """Hand a run to the cluster."""
+        self._tasks[self._run_job.remote(job)] = job
+
+    def ended(self) -> Iterator[tuple[Job, Outcome]]:
+        """Yield the runs that have ended since."""
+        if not self._tasks:
+            return
+        done, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
+        for task in done:
+            job = self._tasks.pop(task)
+            try:
+                yield job, self._ray.get(task)
+            except self._ray.exceptions.TaskCancelledError:
+                yield job, Outcome("stopped")
+            except self._ray.exceptions.RayError as error:
+                yield job, Outcome("failed", f"lost by the cluster: {str(error).splitlines()[0]}")
+
+    def stop(self) -> None:
+        """Ask all runs to save themselves."""
+        for task in self._tasks:
+            self._ray.cancel(task)
+
+    def close(self) -> None:
+        """Leave the cluster as it is."""
+        self._ray.shutdown()

@@ -1,0 +1,152 @@
+"""The figures of the paper as data: which runs each needs, and how it is drawn.
+
+Numbers of episodes and seeds: the authors' README and the paper [P, C]; for FT-20 and FT-multi neither says any, and
+ours are those of FT. Seeds begin at 10, the default of the authors' code.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from consmarl.environments.registry import make
+from consmarl.errors import UsageError, nearest
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.sharing_options import SharingKind
+from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, Variant
+
+FIRST_SEED = 10
+EPISODES_IN_STEPS_OF = 40  # so that a shortened run divides into rounds and rows
+
+
+class Plot(enum.Enum):
+    """What a figure draws."""
+
+    CURVE = "curve"
+    BUDGET = "budget"
+    ITEMS = "items"
+    WEIGHTS = "weights"
+
+
+IQL = Variant("iql", {"method": "iql"}, "IQL")
+ADHOC_TD = Variant("adhoc-td", {"method": "adhoc-td"}, "AdHocTD")
+CONS = Variant("cons", {"method": "cons"}, "CONS")
+WITHOUT_NEGATIVE = Variant("cons-wo-n", {"method": "cons", "share.knowledge": "positive-only"}, "CONS wo-N")
+WITHOUT_POSITIVE = Variant("cons-wo-p", {"method": "cons", "share.knowledge": "negative-only"}, "CONS wo-P")
+WITHOUT_TARGETED = Variant("cons-wo-te", {"method": "cons", "share.sampling": "plain"}, "CONS wo-TE")
+BUILT, NOT_BUILT = (CONS, ADHOC_TD, IQL), ("I2Q", "SEQL", "GA-Comm")
+
+
+@dataclass(frozen=True)
+class Study:
+    """One figure of the paper."""
+
+    name: str
+    figure: int
+    title: str
+    claim: str  # the paper's, in our words
+    env: str | None = None
+    variants: tuple[Variant, ...] = ()
+    not_built: tuple[str, ...] = ()  # methods of the figure that are still to come
+    episodes: int = 0
+    num_seeds: int = 0
+    plot: Plot = Plot.CURVE
+    metric: str = "evaluation_return"
+
+    def sweep(self, scale: float = 1.0, options: Mapping[str, Any] | None = None) -> Sweep:
+        """Return its runs, shortened by `scale`, with settings of one's own if wanted."""
+        if self.env is None:
+            raise UsageError(f"the study {self.name} needs no runs: `consmarl report --study {self.name}` draws it.")
+        check_scale(scale)
+        base = TrainConfig(env=self.env, episodes=self.episodes).with_options(options or {})
+        shortened = tuple(_shortened(base, variant, scale) for variant in self.variants)
+        return Sweep((self.env,), shortened, tuple(range(FIRST_SEED, FIRST_SEED + self.num_seeds)), base)
+
+    def description(self, scale: float = 1.0) -> dict[str, Any]:
+        """Return what a report has to know, in plain JSON."""
+        command = f"consmarl sweep --study {self.name}" + ("" if scale == 1 else f" --scale {scale:g}")
+        return {
+            "name": self.name, "title": self.title, "figure": self.figure, "plot": self.plot.value,
+            "metric": self.metric, "worlds": [self.env] if self.env else [],
+            "groups": [variant.label for variant in self.variants], "episodes": self.episodes,
+            "seeds": self.num_seeds, "scale": scale, "claim": self.claim, "not_built": list(self.not_built),
+            "command": command if self.env else None,
+        }  # fmt: skip
+
+
+def check_scale(scale: float) -> None:
+    """A study can be shortened, and not stretched."""
+    if not 0 < scale <= 1:
+        raise UsageError(f"scale must be above 0 and at most 1, such as 0.1, not {scale}.")
+
+
+def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
+    """Shorten all that is counted in episodes, steps or requests by the same factor."""
+    config = base.with_options(variant.options)
+    options = dict(variant.options)
+    if scale != 1:
+        chunks = max(round(config.episodes * scale / EPISODES_IN_STEPS_OF), 1)
+        options |= {
+            "episodes": chunks * EPISODES_IN_STEPS_OF,
+            "epsilon_anneal_steps": max(round(config.epsilon_anneal_steps * scale), 1),
+        }
+        if config.sharing_kind is not SharingKind.NONE:
+            mechanism: Any = config.share.mechanism(config.sharing_kind, config.preset, make(config.env))
+            options |= {
+                "share.start_episode": round(mechanism.start_episode * scale),
+                "share.budget_requests": max(round(mechanism.budget_requests * scale), 1),
+            }
+    return Variant(variant.name, options, variant.label)
+
+
+_ALL = dict(variants=BUILT, not_built=NOT_BUILT)
+_TEACHERS = dict(variants=(CONS, ADHOC_TD), plot=Plot.BUDGET, metric="budget_used")
+_PGM_6AG: dict[str, Any] = dict(env="pgm-6ag", episodes=80_000, num_seeds=5)
+_PGM_3AG: dict[str, Any] = dict(env="pgm-3ag", episodes=100_000, num_seeds=5)
+_FT: dict[str, Any] = dict(env="ft", episodes=50_000, num_seeds=4)
+_CLEANUP: dict[str, Any] = dict(env="cleanup", episodes=80_000, num_seeds=3)
+
+_STUDIES: tuple[Study, ...] = (
+    Study("pgm-6ag", 1, "Patient Gold Miner with six agents",
+          "CONS learns best, and reaches the level of AdHocTD and IQL in half the episodes.", **_PGM_6AG, **_ALL),
+    Study("pgm-3ag", 2, "Patient Gold Miner with three agents",
+          "CONS is further ahead than with six agents, and every baseline relatively worse.", **_PGM_3AG, **_ALL),
+    Study("pgm-6ag-budget", 3, "Requests with six gold miners", "CONS uses 30.1 % of the requests that AdHocTD uses.",
+          **_PGM_6AG, **_TEACHERS),
+    Study("pgm-3ag-budget", 4, "Requests with three gold miners", "CONS uses 33.5 % of the requests that AdHocTD uses.",
+          **_PGM_3AG, **_TEACHERS),
+    Study("ft", 5, "Find the Treasure",
+          "CONS is ahead of AdHocTD and IQL, MAVEN behind them; I2Q, SEQL and GA-Comm fail.",
+          **_FT, variants=BUILT, not_built=(*NOT_BUILT, "MAVEN")),
+    Study("ft-items", 6, "Boxes and items in Find the Treasure",
+          "CONS opens more boxes and takes more coins and treasures than the others.",
+          **_FT, variants=BUILT, not_built=("GA-Comm", "MAVEN"), plot=Plot.ITEMS, metric="items"),
+    Study("cleanup", 7, "Cleanup",
+          "IQL and AdHocTD dip midway, I2Q is faster early, CONS ends above it; GA-Comm and SEQL fail.",
+          **_CLEANUP, **_ALL),
+    Study("cleanup-budget", 8, "Requests in Cleanup", "CONS uses 8 % of the requests that AdHocTD uses.",
+          **_CLEANUP, **_TEACHERS),
+    Study("ablation", 9, "CONS without its parts, training return",
+          "CONS > wo-P > wo-N; wo-TE is like AdHocTD at first and clearly above it later.", **_PGM_6AG,
+          variants=(CONS, WITHOUT_NEGATIVE, WITHOUT_POSITIVE, WITHOUT_TARGETED, ADHOC_TD), metric="return"),
+    Study("weights", 10, "Weight of negative knowledge, h(x)",
+          "Negative knowledge counts most at first and less and less later; the shape a decides how soon.",
+          plot=Plot.WEIGHTS, metric="weight"),
+    Study("ft-20", 11, "Find the Treasure with twenty agents", "CONS is best.", env="ft-20", episodes=50_000,
+          num_seeds=4, variants=(CONS, ADHOC_TD), not_built=("I2Q",)),
+    Study("ft-multi", 12, "Find the Treasure with several treasures", "CONS is best.", env="ft-multi", episodes=50_000,
+          num_seeds=4, **_ALL),
+)  # fmt: skip
+STUDIES = {study.name: study for study in _STUDIES}
+
+
+def find_study(name: str) -> Study:
+    """Return a study by its name; an unknown name gets its nearest neighbours."""
+    if name not in STUDIES:
+        raise UsageError(f"there is no study {name!r}: {nearest(name, STUDIES)}")
+    return STUDIES[name]
+
+
+def planned(name: str, scale: float, options: Mapping[str, Any]) -> list[PlannedRun]:
+    """Return the runs of a study."""
+    return find_study(name).sweep(scale, options).runs()

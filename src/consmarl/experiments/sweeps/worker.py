@@ -1,0 +1,70 @@
+"""One run in a process of its own: `python -m consmarl.experiments.sweeps.worker`, which sweeps start and feed.
+
+The job comes as a line of JSON on standard input, which then stays open for as long as whoever wants the run is
+alive: when it closes, the worker ends. So nothing is left running when a sweep is killed.
+"""
+
+import json
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+from consmarl.errors import UsageError
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.directory import held, write_failure
+from consmarl.experiments.train import resume, train
+from consmarl.files import CONFIG
+
+SECONDS_FOR_ANOTHER_TO_END = 60.0
+ORPHANED = 3
+
+
+def main() -> int:
+    """Do one job; return the exit code: 0 done, 1 failed, 130 stopped and saved."""
+    job: dict[str, Any] = json.loads(sys.stdin.readline())
+    if job["core"] is not None:
+        os.sched_setaffinity(0, {job["core"]})  # before JAX counts the cores
+    sys.argv = job["command"]  # what the run's directory tells that it was made with
+    threading.Thread(target=_end_when_alone, daemon=True).start()
+    out = Path(job["out"])
+    try:
+        _work(TrainConfig.from_json(job["config"]), out, job["label"])
+    except KeyboardInterrupt as stopped:
+        print(stopped, file=sys.stderr)
+        return 130
+    except UsageError as error:
+        return _failed(out, str(error))
+    except Exception as error:  # noqa: BLE001: whatever it is, the sweep goes on and tells of it
+        traceback.print_exc()
+        return _failed(out, f"{type(error).__name__}: {error}")
+    return 0
+
+
+def _work(config: TrainConfig, out: Path, label: str | None) -> None:
+    """Begin the run, or go on with it."""
+    if not (out / CONFIG).is_file():
+        train(config, out, label=label)
+        return
+    with held(out, "this run", patience_seconds=SECONDS_FOR_ANOTHER_TO_END):
+        pass  # a worker that was cut off from its sweep may take a moment to notice
+    resume(out)
+
+
+def _failed(out: Path, sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    write_failure(out, sentence)
+    return 1
+
+
+def _end_when_alone() -> None:
+    # the descriptor rather than sys.stdin, whose lock would hold up an orderly end of the interpreter
+    while os.read(0, 1024):
+        continue
+    os._exit(ORPHANED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Writing files so that a failure never costs what was there before, and what the files of a run are called."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from consmarl.errors import UsageError
+
+# A run's directory; whoever reads one needs these names and nothing else of what wrote it.
+CONFIG, FACTS, METRICS, RESULT, FAILURE = "config.json", "run.json", "metrics.jsonl", "result.json", "failure.json"
+CHECKPOINTS, EVENTS, POLICY, POLICY_GIF = "checkpoints", "events", "policy.safetensors", "policy.gif"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary file to write to; it takes the place of `path` only if all went well."""
+    if path.is_dir():
+        raise UsageError(f"cannot write to {path}, which is a directory: name a file in it.")
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        with explained(path):
+            yield temporary
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)  # mkstemp's are for the owner's eyes only
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say in a sentence which file could not be written, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write to {path}: {error.strerror or error}.") from error

@@ -1,0 +1,1 @@
+"""Files on disk → statistics, figures and a page; nothing here can train."""

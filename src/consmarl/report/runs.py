@@ -1,0 +1,196 @@
+"""Runs as they lie on disk: reading one takes JSON and nothing of what made it."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.errors import UsageError
+from consmarl.files import CONFIG, FACTS, FAILURE, METRICS, RESULT
+
+METHOD_NAMES = {
+    "iql": "IQL", "adhoc-td": "AdHocTD", "cons": "CONS", "i2q": "I2Q", "seql": "SEQL", "ga-comm": "GA-Comm",
+    "maven": "MAVEN", "vdn": "VDN", "qmix": "QMIX",
+}  # fmt: skip
+# Settings that decide what is written down and not what is learned: runs that differ in them alone are of one kind.
+HOUSEKEEPING = {
+    "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
+    "keep_checkpoints", "record", "devices", "tensorboard",
+}  # fmt: skip
+
+Curve = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what it was to do, what it was done with, and what came of it."""
+
+    path: Path
+    config: dict[str, Any]
+    facts: dict[str, Any]
+    rows: list[dict[str, Any]]
+    result: dict[str, Any] | None  # of a finished run
+    failure: str | None
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return int(self.config.get("seed", 0))
+
+    @property
+    def world(self) -> str:
+        """The world with what was changed in it."""
+        changes = " ".join(self.config.get("set", ()))
+        return f"{self.config.get('env', '?')} ({changes})" if changes else str(self.config.get("env", "?"))
+
+    @property
+    def method(self) -> str:
+        """The method as people write it."""
+        method = str(self.config.get("method", "?"))
+        return METHOD_NAMES.get(method, method)
+
+    @property
+    def state(self) -> str:
+        """In a word, how far it is."""
+        return "finished" if self.result is not None else "failed" if self.failure is not None else "unfinished"
+
+    @property
+    def episode(self) -> int:
+        """How many episodes it has played."""
+        return int(self.rows[-1]["episode"]) if self.rows else 0
+
+    def curve(self, name: str) -> Curve:
+        """Return a metric wherever it was written: (episodes, values). Of a list it is the mean over the agents."""
+        points = [(row["episode"], np.mean(row[name])) for row in self.rows if row.get(name) is not None]
+        episodes = np.array([episode for episode, _ in points], np.int64)
+        return episodes, np.array([value for _, value in points], np.float64)
+
+    @cached_property
+    def kind(self) -> dict[str, Any]:
+        """Settings that make runs one of a kind: all but the seed and what is housekeeping."""
+        flat = {name: value for name, value in self.config.items() if name not in HOUSEKEEPING and name != "share"}
+        return flat | {f"share.{name}": value for name, value in self.config.get("share", {}).items()}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seeds alone."""
+
+    world: str
+    label: str
+    runs: tuple[Run, ...]  # by seed
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Their seeds."""
+        return tuple(run.seed for run in self.runs)
+
+    @property
+    def name(self) -> str:
+        """World and label."""
+        return f"{self.world} · {self.label}"
+
+
+def read_run(path: Path) -> Run:
+    """Read a run's directory; a last row that is still being written is passed over."""
+    if not (path / CONFIG).is_file():
+        raise UsageError(f"{path} is not the directory of a run: it has no {CONFIG}.")
+    failure = _json(path / FAILURE) or {}
+    return Run(
+        path=path,
+        config=_json(path / CONFIG) or {},
+        facts=_json(path / FACTS) or {},
+        rows=list(_rows(path / METRICS)),
+        result=_json(path / RESULT),
+        failure=failure.get("error"),
+    )
+
+
+def read_runs(paths: Iterable[Path]) -> list[Run]:
+    """Read all runs in these directories, at any depth; each run once."""
+    found: dict[Path, None] = {}
+    for path in map(Path, paths):
+        inside = list(_run_directories(path))
+        if not path.is_dir():
+            raise UsageError(f"there is no directory {path}.")
+        if not inside:
+            raise UsageError(f"{path} holds no run: a run's directory has a {CONFIG}.")
+        found |= dict.fromkeys(inside)
+    return [read_run(path) for path in found]
+
+
+def grouped(runs: Iterable[Run]) -> list[Group]:
+    """Put runs that differ in their seeds alone together, in the order in which they first appear.
+
+    A group is called what its runs were called, or else by its method and the settings that tell it from others.
+    """
+    kinds: dict[str, list[Run]] = {}
+    for run in runs:
+        key = json.dumps([run.facts.get("label"), run.kind], sort_keys=True)
+        kinds.setdefault(key, []).append(run)
+    groups = list(kinds.values())
+    return [
+        Group(each[0].world, each[0].facts.get("label") or _label(each[0], groups), tuple(_once_a_seed(each)))
+        for each in groups
+    ]
+
+
+def shown_run(group: Group) -> Run | None:
+    """Return the run that stands for its group: the finished one in the middle by final return."""
+    finished = sorted((run for run in group.runs if run.result is not None), key=lambda run: run.result["return"])
+    return finished[len(finished) // 2] if finished else None
+
+
+def _once_a_seed(runs: list[Run]) -> list[Run]:
+    """Of runs that were made twice, keep the one that got further: a seed counts once."""
+    furthest: dict[int, Run] = {}
+    for run in runs:
+        if run.seed not in furthest or run.episode > furthest[run.seed].episode:
+            furthest[run.seed] = run
+    return [furthest[seed] for seed in sorted(furthest)]
+
+
+def _label(run: Run, groups: list[list[Run]]) -> str:
+    rivals = [each[0].kind for each in groups if each[0].world == run.world and each[0].method == run.method]
+    names = sorted({name for kind in rivals for name in kind})
+    told_apart_by = [name for name in names if len({json.dumps(kind.get(name)) for kind in rivals}) > 1]
+    details = [f"{name.removeprefix('share.')} {run.kind[name]}" for name in told_apart_by
+               if run.kind.get(name) is not None]  # fmt: skip
+    return ", ".join([run.method, *details])
+
+
+def _run_directories(path: Path) -> Iterator[Path]:
+    for directory, names, files in os.walk(path):
+        if CONFIG in files:
+            names.clear()  # a run holds no other runs
+            yield Path(directory)
+        names.sort()
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            return  # its writer was killed, or has not finished
+        yield row
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(read, dict):
+        raise UsageError(f"{path} should hold an object, such as {{}}.")
+    return read
