@@ -1,55 +1,31 @@
 """Runs on disk: resumed ones equal uninterrupted ones, whatever moment they were killed at."""
 
-import json
 import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import ExplorationKind, TrainConfig
+from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.policies import export_policy, load_policy
 from consmarl.experiments.train import resume, train
-
-SMALL = dict(
-    env="pgm-3ag", set=("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3"),
-    exploration=ExplorationKind.EPSILON_Z_GREEDY, episodes=480, hidden_size=8, batch_episodes=4, replay_episodes=40,
-    warmup_steps=40, report_every=8, evaluate_every=40, evaluation_episodes=5, checkpoint_every=16,
-)  # fmt: skip
-COMMAND = Path(sys.executable).with_name("consmarl")
-# Whoever may be killed must not be writing to the cache of compiled programs that all tests share.
-COMPILING_ANEW = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-ONLY_READING = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "inf"}
-COMPILING_QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "true"}
-
-
-def arguments(config):
-    words = []
-    for name, value in config.items():
-        values = value if isinstance(value, tuple) else (getattr(value, "value", value),)
-        words += [f"--{name.replace('_', '-')}", *map(str, values)]
-    return words
-
-
-def rows(directory):
-    lines = (directory / "metrics.jsonl").read_text().splitlines()
-    return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
-
-
-def assert_same_run(left, right):
-    assert rows(left) == rows(right)
-    ours, theirs = (load_file(directory / "policy.safetensors") for directory in (left, right))
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        np.testing.assert_array_equal(ours[name], theirs[name])
+from tests.experiments.small import (
+    COMMAND,
+    COMPILING_ANEW,
+    COMPILING_QUICKLY,
+    ONLY_READING,
+    SMALL,
+    arguments,
+    assert_same_run,
+    rows,
+    wait_for_rows,
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +59,39 @@ def test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been(uninterrupted
     assert_same_run(out, uninterrupted)
 
 
-def wait_for_rows(out, process, count, seconds=120):
-    """Wait until the run has written so many rows or is over."""
-    deadline = time.monotonic() + seconds
-    path = out / "metrics.jsonl"
-    while process.poll() is None and time.monotonic() < deadline:
-        if path.exists() and path.read_bytes().count(b"\n") >= count:
-            return
-        time.sleep(0.005)
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_asked_to_stop_saves_itself_and_says_how_to_go_on(uninterrupted, tmp_path, signal_number):
+    out = tmp_path / "stopped"
+    command = [COMMAND, "train", "--out", out, *arguments(SMALL | dict(checkpoint_every=480))]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | ONLY_READING)
+    with process:
+        wait_for_rows(out, process, 3)
+        process.send_signal(signal_number)
+        errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    stopped_after = rows(out)[-1]["episode"]
+    assert stopped_after < 480
+    assert f"stopped and saved after {stopped_after} episodes: go on with `consmarl resume {out}`" in errors
+    assert [path.name for path in (out / "checkpoints").iterdir()] == [f"checkpoint-{stopped_after:09d}"]
+    subprocess.check_call([COMMAND, "resume", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert_same_run(out, uninterrupted)
+
+
+def test_a_second_interrupt_stops_at_once_and_costs_nothing_that_was_saved(uninterrupted, tmp_path):
+    out = tmp_path / "stopped"
+    process = subprocess.Popen(
+        [COMMAND, "train", "--out", out, *arguments(SMALL)],
+        stderr=subprocess.PIPE, text=True, env=os.environ | COMPILING_ANEW,
+    )  # fmt: skip
+    with process:
+        wait_for_rows(out, process, 1)  # the next chunk has to be compiled first, which takes seconds
+        process.send_signal(signal.SIGINT)
+        assert "once more to stop at once" in process.stderr.readline() + process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=2)
+    assert process.returncode == 130
+    resume(out)
+    assert_same_run(out, uninterrupted)
 
 
 def test_a_finished_run_resumes_to_itself(uninterrupted, tmp_path):
@@ -117,6 +118,17 @@ def test_metrics_have_a_row_for_every_report_and_evaluations_in_between(uninterr
     assert [row["episode"] for row in written] == list(range(0, 481, 8))
     assert [row["episode"] for row in written if "evaluation_return" in row] == list(range(0, 481, 40))
     assert {"return", "agent_returns", "gold_mined", "stones_taken", "epsilon", "loss", "td_error"} <= set(written[-1])
+
+
+def test_periods_are_made_to_fit_the_run():
+    assert (TrainConfig().chunk_episodes, TrainConfig().evaluation_period, TrainConfig().checkpoint_period) == (
+        200, 1_000, 5_000)  # fmt: skip
+    for episodes in (1, 30, 500, 2_000, 8_000, 12_345, 100_000):
+        config = TrainConfig(episodes=episodes)
+        assert episodes % config.chunk_episodes == 0
+        assert config.chunk_episodes % config.round_episodes == 0
+        assert config.evaluation_period % config.chunk_episodes == 0
+        assert config.checkpoint_period % config.chunk_episodes == 0
 
 
 def test_no_second_run_begins_in_a_directory_that_has_one(uninterrupted):
@@ -200,6 +212,10 @@ def test_a_configuration_survives_being_written_and_read():
         TrainConfig.from_json('{"exploration": "epsilon"}')
     with pytest.raises(UsageError, match="not JSON"):
         TrainConfig.from_json("episodes = 5")
+    with pytest.raises(UsageError, match="set is a list"):
+        TrainConfig.from_json('{"set": "grid=4,4"}')
+    with pytest.raises(UsageError, match="tensorboard is true or false, not 'no'"):
+        TrainConfig.from_json('{"tensorboard": "no"}')
 
 
 def test_the_command_line_says_what_is_wrong(tmp_path):

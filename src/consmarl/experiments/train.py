@@ -56,7 +56,8 @@ def resume(out: Path) -> Path:
         (out / FAILURE).unlink(missing_ok=True)
         if warning := begin_session(out, episode):
             Console(stderr=True).print(warning, markup=False)
-        MetricsFile(out / METRICS).keep_until(episode)
+        # a run that begins anew evaluates before its first episode anew as well
+        MetricsFile(out / METRICS).keep_until(episode if episode else -1)
         _Session(config, trainer, out).finish(state, episode)
     return out
 

@@ -160,9 +160,13 @@ def _label(run: Run, groups: list[list[Run]]) -> str:
     rivals = [each[0].kind for each in groups if each[0].world == run.world and each[0].method == run.method]
     names = sorted({name for kind in rivals for name in kind})
     told_apart_by = [name for name in names if len({json.dumps(kind.get(name)) for kind in rivals}) > 1]
-    details = [f"{name.removeprefix('share.')} {run.kind[name]}" for name in told_apart_by
+    details = [f"{name.removeprefix('share.')} {_shown(run.kind[name])}" for name in told_apart_by
                if run.kind.get(name) is not None]  # fmt: skip
     return ", ".join([run.method, *details])
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _run_directories(path: Path) -> Iterator[Path]:

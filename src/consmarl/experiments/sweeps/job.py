@@ -33,6 +33,10 @@ class Job:
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
 
 
+# For a run that has no core to itself: XLA's threads cost more than they give at this size.
+_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+
+
 class WorkerProcess:
     """The process that does a job."""
 
@@ -41,12 +45,14 @@ class WorkerProcess:
         self.job, self.core = job, core
         job.out.mkdir(parents=True, exist_ok=True)
         (job.out / FAILURE).unlink(missing_ok=True)
+        flags = {} if core is not None else {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {_ONE_THREAD}".strip()}
         with (job.out / LOG).open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "consmarl.experiments.sweeps.worker"],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
+                env=os.environ | flags,
                 process_group=0 if os.name == "posix" else None,  # so that Ctrl-C reaches the sweep, which passes it on
             )
         told = {"out": str(job.out.resolve()), "config": job.config, "label": job.label, "command": job.command}

@@ -4,7 +4,7 @@ All nodes have to see the sweep's directory under the same path, as on a shared 
 dies is given to another by Ray, and goes on from the run's last checkpoint.
 """
 
-import os
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from consmarl.errors import UsageError
 from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess
 
+SECONDS_TO_REACH = 10.0
 RETRIES = 5  # of runs whose worker or node dies
 
 
@@ -29,6 +30,13 @@ def run_job(job: Job) -> Outcome:
     return outcome
 
 
+def _reach(address: str) -> None:
+    """See whether anybody listens at HOST:PORT: Ray itself would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.rpartition("/")[2], int(port)), timeout=SECONDS_TO_REACH).close()
+
+
 class RayWorkers:
     """A Ray cluster's nodes."""
 
@@ -38,11 +46,10 @@ class RayWorkers:
             import ray
         except ImportError:
             raise UsageError("Ray is not installed: pip install 'consmarl[ray]', or leave --ray out.") from None
-        # one run a core: XLA's threads cost more than they give at this size
-        environment = {"env_vars": {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false"}}
         try:
-            ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level="error")
-        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+            _reach(address)
+            ray.init(address=address, log_to_driver=False, logging_level="error")
+        except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(
                 f"there is no Ray cluster at {address!r} ({str(error).splitlines()[0]}): start one with `ray start "
                 f"--head`, or leave --ray out."

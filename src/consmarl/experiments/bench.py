@@ -1,0 +1,225 @@
+"""How fast this machine is: one core's own yardstick, a world's steps, and a method's training episodes.
+
+Everything is measured on one pinned core, in a process of its own: threads that JAX has started stay where they are.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from consmarl.environments.foreign import ForeignWorld
+from consmarl.environments.playback import play, random_actions
+from consmarl.errors import UsageError
+from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.sharing_options import SharingKind
+from consmarl.learners.iql import IQL
+
+TURN_SECONDS = 0.3  # how long a try has to last, so that the clock can measure it
+EPISODES_AT_ONCE = 128  # of the world alone
+EPISODES_A_CALL = 16  # of training
+REPLAY_EPISODES = 512  # enough to learn from as a run does, without the memory of one
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one core does."""
+
+    sgemm_rate: float  # floating-point operations a second of a large single-precision matrix multiplication
+    env_steps_per_second: float  # of the world alone, played at random
+    seconds_per_episode: float  # of training: playing, storing, learning
+    compile_seconds: float  # before the first episode
+    episodes: int  # of the run that was asked for
+    flop_per_episode: float | None = None  # of the update that follows an episode, where that is known
+
+    @property
+    def share_of_sgemm(self) -> float | None:
+        """How much of the core's own rate training reaches, counting the arithmetic of updates alone."""
+        return self.flop_per_episode and self.flop_per_episode / self.seconds_per_episode / self.sgemm_rate
+
+    @property
+    def run_seconds(self) -> float:
+        """How long the run takes here, but for compiling and evaluations."""
+        return self.seconds_per_episode * self.episodes
+
+    @property
+    def run_hours(self) -> float:
+        """The same in hours."""
+        return self.run_seconds / 3600
+
+
+def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
+    """Measure a run's world and method on one core of this machine, in a process of its own."""
+    if config.devices > 1:
+        raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
+    config.trainer()  # what cannot be built is refused here, in one sentence
+    command = [sys.executable, "-P", "-m", "consmarl.experiments.bench", str(turn_seconds)]
+    # somebody's own environment is found there as it was found here
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+    environment = os.environ | {"PYTHONPATH": paths}
+    process = subprocess.run(
+        command, input=config.to_json(), stdout=subprocess.PIPE, text=True, env=environment, check=False
+    )
+    if process.returncode:
+        raise UsageError(
+            f"measuring {config.env} stopped with exit code {process.returncode}: what it said stands above."
+        )
+    return Measured(**json.loads(process.stdout.splitlines()[-1]))
+
+
+def measure_here(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
+    """Measure in this process, on whatever cores it has."""
+    trainer = without_warmup(config).trainer()
+    before = sgemm_rate(turn_seconds=turn_seconds)
+    steps = steps_per_second(trainer.world, turn_seconds=turn_seconds)
+    seconds, compiling = training_seconds(trainer, turn_seconds=turn_seconds)
+    return Measured(
+        sgemm_rate=max(before, sgemm_rate(turn_seconds=turn_seconds)),  # a busy moment spoils one of them at most
+        env_steps_per_second=steps,
+        seconds_per_episode=seconds,
+        compile_seconds=compiling,
+        episodes=config.episodes,
+        flop_per_episode=update_flop(trainer),
+    )
+
+
+def without_warmup(config: TrainConfig) -> TrainConfig:
+    """Return the run as it is once agents learn and share, from its first episode on."""
+    is_sharing = config.sharing_kind is not SharingKind.NONE
+    share = dataclasses.replace(config.share, start_episode=0) if is_sharing else config.share
+    replay_episodes = min(config.replay_episodes, REPLAY_EPISODES)
+    return dataclasses.replace(config, warmup_steps=0, replay_episodes=replay_episodes, share=share)
+
+
+def pin_to_one_core() -> None:
+    """Keep this process on one core; call it before JAX starts its threads."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    else:
+        print("This system cannot pin a process to a core: JAX may use several.", file=sys.stderr)
+
+
+def best_seconds(work: Callable[[], object], *, repeats: int = 5, at_least: float = TURN_SECONDS) -> float:
+    """Return the shortest time of `work`, each try being repeated until it lasts long enough to measure."""
+    jax.block_until_ready(work())  # compile
+    best = float("inf")
+    for _ in range(repeats):
+        start, calls = time.perf_counter(), 0
+        while (elapsed := time.perf_counter() - start) < at_least or calls == 0:
+            jax.block_until_ready(work())
+            calls += 1
+        best = min(best, elapsed / calls)
+    return best
+
+
+def sgemm_rate(side: int = 1024, *, turn_seconds: float = TURN_SECONDS) -> float:
+    """Return the floating-point operations a second of a large single-precision matrix multiplication."""
+    left = jax.random.normal(jax.random.key(0), (side, side))
+    multiply = jax.jit(jnp.matmul)
+    return 2 * side**3 / best_seconds(lambda: multiply(left, left), at_least=turn_seconds)
+
+
+def steps_per_second(world: Any, *, turn_seconds: float = TURN_SECONDS) -> float:
+    """Return how many steps of a world are played a second at random, all that is seen being written out."""
+    if isinstance(world, ForeignWorld):
+        return 1 / best_seconds(_foreign_steps(world), at_least=turn_seconds)
+
+    def episode(key: jax.Array) -> object:
+        key_actions, key_play = jax.random.split(key)
+        trajectory = play(world, key_play, random_actions(world, key_actions))
+        return trajectory.codes, trajectory.outcomes
+
+    episodes = jax.jit(jax.vmap(episode))
+    keys = jax.random.split(jax.random.key(0), EPISODES_AT_ONCE)
+    return EPISODES_AT_ONCE * world.episode_limit / best_seconds(lambda: episodes(keys), at_least=turn_seconds)
+
+
+def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
+    """Return a function that takes one step in somebody else's environment, and begins anew where that ended it."""
+    rng = np.random.default_rng(0)
+    world.reset(0)
+
+    def step() -> object:
+        taken = world.step(rng.integers(world.num_actions, size=world.num_agents, dtype=np.int32))
+        return world.reset(0) if taken.is_over else taken.codes
+
+    return step
+
+
+def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS) -> tuple[float, float]:
+    """Return the seconds of a training episode, and those that pass before the first: compiling."""
+    start = time.perf_counter()
+    num_rounds = max(EPISODES_A_CALL // trainer.num_envs, 1)
+    num_episodes = num_rounds * trainer.num_envs
+    state = trainer.init(0)
+
+    def train() -> object:
+        nonlocal state
+        state, _ = trainer.run(state, num_rounds)
+        return state
+
+    jax.block_until_ready(train())
+    first_seconds = time.perf_counter() - start
+    seconds = best_seconds(train, at_least=turn_seconds) / num_episodes
+    return seconds, max(first_seconds - num_episodes * seconds, 0.0)
+
+
+def update_flop(trainer: AnyTrainer) -> float | None:
+    """Arithmetic of one update: online forward, target forward, and a backward pass worth two forwards.
+
+    It is known for independent Q-learning, however agents share; None for other learners.
+    """
+    if type(trainer.learner) is not IQL:
+        return None
+    networks = trainer.learner.networks
+    hidden, inputs, actions = networks.hidden_size, networks.input_size, networks.spec.num_actions
+    forward = 2 * (inputs * hidden + 2 * hidden * 3 * hidden + hidden * actions)
+    return 4.0 * forward * trainer.batch_episodes * trainer.world.episode_limit * trainer.world.num_agents
+
+
+def print_bench(config: TrainConfig) -> None:
+    """Measure and print a table."""
+    with Console(stderr=True).status(f"measuring {config.env} on one core: half a minute or so"):
+        measured = measure(config)
+    share = measured.share_of_sgemm
+    table = Table(f"{config.env}, {config.method.value}: one core of this machine", "", box=None, pad_edge=False)
+    table.add_row("large matrix multiplication", f"{measured.sgemm_rate / 1e9:.1f} GFLOP/s")
+    table.add_row("world, played at random", f"{measured.env_steps_per_second:,.0f} steps/s")
+    table.add_row("training episode", f"{measured.seconds_per_episode * 1e3:.2f} ms")
+    if share is not None:
+        table.add_row("  arithmetic of its update", f"{share:.0%} of a matrix multiplication's rate")
+    table.add_row("compiling, once a run", f"{measured.compile_seconds:.1f} s")
+    table.add_row(f"run of {config.episodes:,} episodes", f"{duration(measured.run_seconds)}, evaluations apart")
+    Console().print(table)
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people say it."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
+
+
+def main() -> None:
+    """Measure the configuration that comes in, and give out the figures as JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever waits for the figures says that it was interrupted
+    pin_to_one_core()
+    config = TrainConfig.from_json(sys.stdin.read())
+    print(json.dumps(dataclasses.asdict(measure_here(config, turn_seconds=float(sys.argv[1])))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+from consmarl.files import replacing as replacing

@@ -1,0 +1,201 @@
+"""Sweeps: nothing runs twice, nobody who fails takes others along, and killing one costs nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from consmarl.errors import UsageError
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.directory import held, write_failure
+from consmarl.experiments.sweeps.conduct import conduct
+from consmarl.experiments.sweeps.job import Outcome, outcome_of
+from consmarl.experiments.sweeps.local import LocalWorkers
+from consmarl.experiments.sweeps.plan import Sweep, variants_of
+from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
+from consmarl.experiments.train import train
+from tests.experiments.small import COMMAND, ONLY_READING, SMALL, assert_same_run, rows
+
+OPTIONS = {name: getattr(value, "value", value) for name, value in SMALL.items() if name not in ("env", "set")}
+RUNS = Sweep(("pgm-3ag",), variants_of(("iql", "cons"), {}), (0, 1), TrainConfig(**SMALL)).runs()
+ARGUMENTS = [
+    "sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "0", "1", "--set", *SMALL["set"],
+    "--options", *(f"{name}={value}" for name, value in OPTIONS.items()), "--out",
+]  # fmt: skip
+
+
+class InstantWorkers:
+    """Workers that are done as soon as they start, with outcomes that tests choose."""
+
+    description = "instant workers"
+
+    def __init__(self, outcomes=None):
+        self.outcomes, self.started, self.unread = outcomes or {}, [], []
+
+    def has_room(self):
+        return not self.unread
+
+    def start(self, job):
+        self.started.append(job.name)
+        outcome = self.outcomes.get(job.name, Outcome("finished"))
+        job.out.mkdir(parents=True, exist_ok=True)
+        if outcome.state == "finished":
+            (job.out / "result.json").write_text("{}")
+        self.unread.append((job, outcome))
+
+    def ended(self):
+        while self.unread:
+            yield self.unread.pop()
+
+    def stop(self):
+        raise AssertionError("nobody asked for it")
+
+
+def test_a_failed_run_is_reported_and_only_it_runs_again(tmp_path, capsys):
+    bad = RUNS[1].name
+    result = conduct(RUNS, tmp_path, InstantWorkers({bad: Outcome("failed", "ran out of luck")}))
+    assert result.states == Counter(finished=3, failed=1)
+    assert result.errors == {bad: "ran out of luck"}
+    assert not result.is_complete
+    assert f"{bad}: failed: ran out of luck" in capsys.readouterr().err
+    again = InstantWorkers()
+    assert conduct(RUNS, tmp_path, again).is_complete
+    assert again.started == [bad]
+
+
+def test_a_finished_sweep_has_nothing_to_do(tmp_path):
+    conduct(RUNS, tmp_path, InstantWorkers())
+    again = InstantWorkers()
+    assert conduct(RUNS, tmp_path, again).is_complete
+    assert again.started == []
+
+
+def test_a_sweep_is_not_run_twice_at_the_same_time(tmp_path):
+    with held(tmp_path, "a sweep"), pytest.raises(UsageError, match="a sweep in .* is under way"):
+        conduct(RUNS, tmp_path, InstantWorkers())
+
+
+def test_ends_are_put_into_words(tmp_path):
+    assert outcome_of(tmp_path, 0) == Outcome("finished")
+    assert outcome_of(tmp_path, 130) == Outcome("stopped")
+    assert outcome_of(tmp_path, -9) == Outcome("failed", "killed by signal 9 (SIGKILL)")
+    assert "log.txt says more" in outcome_of(tmp_path, 7).error
+    write_failure(tmp_path, "no space left.")
+    assert outcome_of(tmp_path, 1) == Outcome("failed", "no space left.")
+
+
+def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    assert last_row(path) == {}
+    path.write_text("".join(json.dumps({"episode": number, "filler": "x" * 90}) + "\n" for number in range(1000)) + '{"epi')
+    assert last_row(path)["episode"] == 999
+
+
+def test_the_table_shows_what_runs_and_what_failed_first(tmp_path):
+    views = [RunView(f"run-{number}", tmp_path, 10) for number in range(60)]
+    views[50].begin()
+    views[55].end("failed", "oh")
+    screen = SweepScreen(views, "title")
+    names = list(screen.table().columns[0].cells)
+    assert names[:2] == ["run-50", "run-55"]
+    assert "more" in names[-1]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The runs of the sweep, made one by one without it."""
+    directory = tmp_path_factory.mktemp("alone")
+    for run in RUNS:
+        train(run.config, directory / run.name)
+    return directory
+
+
+def workers_of(sweep):
+    pids = []
+    for each in os.listdir("/proc"):
+        if each.isdigit():
+            try:
+                with open(f"/proc/{each}/stat") as file:
+                    if int(file.read().rsplit(")", 1)[1].split()[1]) == sweep:
+                        pids.append(int(each))
+            except OSError:  # it has just ended
+                continue
+    return pids
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(has_happened, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not has_happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks for processes as Linux shows them")
+def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no_row(alone, tmp_path):
+    settings = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | ONLY_READING)
+    sweep = subprocess.Popen([COMMAND, *ARGUMENTS, tmp_path], **settings)
+    with sweep:
+        second = tmp_path / RUNS[1].name / "metrics.jsonl"
+        wait_until(lambda: second.exists() and second.read_text().count("\n") > 20)
+        repeated = subprocess.run([COMMAND, *ARGUMENTS, tmp_path], capture_output=True, text=True, check=False)
+        assert repeated.returncode == 2
+        assert "a sweep in" in repeated.stderr
+        assert "is under way" in repeated.stderr
+        workers = workers_of(sweep.pid)
+        assert workers
+        # one worker is killed alone, as by a system that runs out of memory: the sweep goes on and tells of it
+        os.kill(workers[0], signal.SIGKILL)
+        wait_until(lambda: "SIGKILL" in sweep.stdout.readline())
+        wait_until(lambda: workers_of(sweep.pid) and workers[0] not in workers_of(sweep.pid))
+        workers = workers_of(sweep.pid)
+        sweep.kill()
+        sweep.communicate()
+    wait_until(lambda: not any(is_alive(pid) for pid in workers), seconds=20)
+    finished = subprocess.run([COMMAND, *ARGUMENTS, tmp_path], **settings, check=False)
+    assert finished.returncode == 0, finished.stdout
+    assert "4 finished" in finished.stdout
+    for run in RUNS:
+        assert_same_run(tmp_path / run.name, alone / run.name)
+
+
+def test_a_run_that_cannot_go_on_tells_why(tmp_path):
+    config = TrainConfig(**(SMALL | dict(episodes=8, evaluate_every=8, checkpoint_every=8)))
+    runs = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0,), config).runs()
+    directory = tmp_path / runs[0].name
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text(config.to_json())
+    checkpoint = directory / "checkpoints" / "checkpoint-000000008"
+    checkpoint.mkdir(parents=True)
+    for name in ("state.safetensors", "manifest.json"):
+        (checkpoint / name).write_text("{}")
+    result = conduct(runs, tmp_path, LocalWorkers(1))
+    assert result.states == Counter(failed=1)
+    assert "there is no whole checkpoint" in result.errors[runs[0].name]
+    assert "there is no whole checkpoint" in json.loads((directory / "failure.json").read_text())["error"]
+
+
+def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "consmarl.experiments.sweeps.worker"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=os.environ | ONLY_READING,
+    )  # fmt: skip
+    job = {"out": str(tmp_path / "run"), "config": RUNS[0].config.to_json(), "label": None, "core": None, "command": ["x"]}
+    worker.stdin.write(json.dumps(job).encode() + b"\n")
+    worker.stdin.flush()
+    wait_until(lambda: (tmp_path / "run" / "metrics.jsonl").exists())
+    worker.stdin.close()
+    assert worker.wait(timeout=20) == 3
+    assert len(rows(tmp_path / "run")) < 61

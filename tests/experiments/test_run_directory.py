@@ -1,0 +1,169 @@
+"""What a run's directory says of itself, and who may write to it."""
+
+import json
+import os
+import struct
+import subprocess
+import threading
+
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+import consmarl
+from consmarl.errors import UsageError
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.directory import held
+from consmarl.experiments.train import resume, train
+from tests.experiments.small import SMALL, rows
+
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+BRIEF = SMALL | dict(episodes=32, evaluate_every=16)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(TrainConfig(**BRIEF), tmp_path_factory.mktemp("run") / "brief", label="A name")
+
+
+@pytest.fixture
+def copy(run, tmp_path):
+    subprocess.check_call(["cp", "-r", run, tmp_path / "copy"])
+    return tmp_path / "copy"
+
+
+def changed(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_it_says_when_where_and_with_what_it_was_made(run):
+    facts = json.loads((run / "run.json").read_text())
+    assert facts["format"] == 1
+    assert facts["label"] == "A name"
+    (session,) = facts["sessions"]
+    assert session["versions"]["consmarl"] == consmarl.__version__
+    assert {"python", "jax", "numpy"} <= session["versions"].keys()
+    assert session["machine"]["cores"] == os.cpu_count()
+    assert session["episode"] == 0
+
+
+def test_it_ends_with_what_the_policy_reaches(run):
+    result = json.loads((run / "result.json").read_text())
+    assert result["episode"] == 32
+    assert result["episodes_evaluated"] == 5
+    assert {"return", "return_error", "gold_mined", "stones_taken", "env_steps", "seconds"} <= result.keys()
+
+
+def scalars(directory):
+    """What TensorBoard reads: (tag, episode) → value. A file that begins at an episode replaces older ones from there."""
+    values = {}
+    for path in sorted((directory / "events").iterdir(), key=lambda path: path.stat().st_mtime_ns):
+        data, place = path.read_bytes(), 0
+        while place < len(data):
+            (length,) = struct.unpack_from("<Q", data, place)
+            event = Event.FromString(data[place + 12 : place + 12 + length])
+            place += 12 + length + 4
+            if event.HasField("session_log"):
+                values = {key: value for key, value in values.items() if key[1] < event.step}
+            for value in event.summary.value:
+                assert (value.tag, event.step) not in values, "written twice"
+                values[value.tag, event.step] = value.simple_value
+    return values
+
+
+def test_tensorboard_sees_every_number_once_even_of_a_resumed_run(run, copy):
+    subprocess.check_call(["rm", "-r", copy / "checkpoints" / "checkpoint-000000032"])
+    resume(copy)
+    for directory in (run, copy):
+        seen = scalars(directory)
+        for row in rows(directory):
+            for name, value in row.items():
+                numbers = value if isinstance(value, list) else [value]
+                found = [seen[key] for key in seen if key[1] == row["episode"] and key[0].split("/")[1] in (
+                    name, name.removeprefix("evaluation_")) and key[0].startswith("evaluation/") is name.startswith(
+                    "evaluation_")]  # fmt: skip
+                assert found == pytest.approx(numbers, rel=1e-6), name
+    assert len(json.loads((copy / "run.json").read_text())["sessions"]) == 2
+
+
+def test_no_events_are_written_where_none_are_wanted(tmp_path):
+    out = train(TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8, tensorboard=False))), tmp_path / "run")
+    assert not (out / "events").exists()
+
+
+def test_a_run_of_another_format_is_not_touched(copy):
+    changed(copy / "run.json", format=2, sessions=[{"versions": {"consmarl": "9.9"}}])
+    before = sorted(path.stat().st_mtime_ns for path in copy.rglob("*"))
+    with pytest.raises(UsageError, match=r"written by consmarl 9\.9 in format 2: this is consmarl .* reads format 1"):
+        resume(copy)
+    assert sorted(path.stat().st_mtime_ns for path in copy.rglob("*")) == before
+
+
+def test_a_setting_of_another_version_is_named_with_both_versions(copy):
+    changed(copy / "config.json", warp_factor=9)
+    changed(copy / "run.json", sessions=[{"versions": {"consmarl": "9.9"}}])
+    with pytest.raises(UsageError, match=r"no setting 'warp_factor'.*written by consmarl 9\.9, this is"):
+        resume(copy)
+
+
+def test_going_on_with_other_versions_is_said(copy, capsys):
+    facts = json.loads((copy / "run.json").read_text())
+    facts["sessions"][-1]["versions"]["jax"] = "0.0.1"
+    (copy / "run.json").write_text(json.dumps(facts))
+    resume(copy)
+    assert "going on with other versions (jax 0.0.1 →" in " ".join(capsys.readouterr().err.split())
+
+
+def test_two_runs_do_not_share_a_directory(tmp_path):
+    with held(tmp_path / "run", "a run"), pytest.raises(UsageError, match="a run in .* is under way"):
+        train(TrainConfig(**BRIEF), tmp_path / "run")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_run_is_not_resumed_while_it_runs(copy):
+    before = (copy / "metrics.jsonl").read_bytes()
+    with held(copy, "a run"), pytest.raises(UsageError, match="under way: wait for it"):
+        resume(copy)
+    assert (copy / "metrics.jsonl").read_bytes() == before
+
+
+def test_training_outside_the_main_thread_needs_no_signals(tmp_path):
+    config = TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8)))
+    thread = threading.Thread(target=train, args=(config, tmp_path / "run"))
+    thread.start()
+    thread.join()
+    assert (tmp_path / "run" / "result.json").is_file()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of its own with a few hundred kilobytes."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("this user may not mount a disk")
+    yield disk
+    subprocess.check_call(["umount", disk])
+
+
+def test_a_full_disk_gets_a_sentence_and_costs_nothing_that_was_saved(small_disk):
+    config = TrainConfig(**(BRIEF | dict(episodes=480, keep_checkpoints=50)))
+    with pytest.raises(UsageError, match="No space left on device"):
+        train(config, small_disk / "run")
+    kept = rows_that_are_whole(small_disk / "run")
+    assert kept
+    assert [row["episode"] for row in kept] == list(range(0, kept[-1]["episode"] + 1, 8))
+    subprocess.check_call(["mount", "-o", "remount,size=8m", small_disk])
+    resume(small_disk / "run")
+    assert [row["episode"] for row in rows(small_disk / "run")] == list(range(0, 481, 8))
+    assert rows(small_disk / "run")[: len(kept)] == [{name: row[name] for name in row if name != "seconds"} for row in kept]
+
+
+def rows_that_are_whole(directory):
+    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines() if line.endswith("}")]
+
+
+def test_a_read_only_disk_gets_a_sentence(small_disk):
+    subprocess.check_call(["mount", "-o", "remount,ro", small_disk])
+    with pytest.raises(UsageError, match=r"cannot write to .*: Read-only file system\."):
+        train(TrainConfig(**BRIEF), small_disk / "run")
