@@ -21,10 +21,10 @@ def trained(monkeypatch):
     return configs
 
 
-def test_one_word_switches_sharing_on(trained, capsys):
+def test_one_word_switches_sharing_on(trained):
     assert main(["train", "--method", "cons"]) == 0
     assert trained == [TrainConfig(method=Method.CONS)]
-    assert capsys.readouterr().out.strip() == "finished runs/pgm-3ag-cons-paper-epsilon-greedy-0"
+    assert trained[0].name == "pgm-3ag-cons-paper-epsilon-greedy-0"
 
 
 def test_presets_and_single_options_reach_the_run(trained):

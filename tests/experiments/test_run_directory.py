@@ -8,13 +8,13 @@ import threading
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
+from tests.experiments.small import SMALL, rows
 
 import consmarl
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held
 from consmarl.experiments.train import resume, train
-from tests.experiments.small import SMALL, rows
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 BRIEF = SMALL | dict(episodes=32, evaluate_every=16)
@@ -54,7 +54,7 @@ def test_it_ends_with_what_the_policy_reaches(run):
 
 
 def scalars(directory):
-    """What TensorBoard reads: (tag, episode) → value. A file that begins at an episode replaces older ones from there."""
+    """What TensorBoard reads, (tag, episode) → value: a later file replaces what older ones have from its start on."""
     values = {}
     for path in sorted((directory / "events").iterdir(), key=lambda path: path.stat().st_mtime_ns):
         data, place = path.read_bytes(), 0
@@ -86,7 +86,10 @@ def test_tensorboard_sees_every_number_once_even_of_a_resumed_run(run, copy):
 
 
 def test_no_events_are_written_where_none_are_wanted(tmp_path):
-    out = train(TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8, tensorboard=False))), tmp_path / "run")
+    out = train(
+        TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8, tensorboard=False))),
+        tmp_path / "run",
+    )
     assert not (out / "events").exists()
 
 
@@ -114,7 +117,7 @@ def test_going_on_with_other_versions_is_said(copy, capsys):
 
 
 def test_two_runs_do_not_share_a_directory(tmp_path):
-    with held(tmp_path / "run", "a run"), pytest.raises(UsageError, match="a run in .* is under way"):
+    with held(tmp_path / "run", "a run"), pytest.raises(UsageError, match=r"a run in .* is under way"):
         train(TrainConfig(**BRIEF), tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
 
@@ -139,7 +142,9 @@ def small_disk(tmp_path):
     """A disk of its own with a few hundred kilobytes."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", disk], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", disk], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("this user may not mount a disk")
     yield disk
@@ -156,7 +161,9 @@ def test_a_full_disk_gets_a_sentence_and_costs_nothing_that_was_saved(small_disk
     subprocess.check_call(["mount", "-o", "remount,size=8m", small_disk])
     resume(small_disk / "run")
     assert [row["episode"] for row in rows(small_disk / "run")] == list(range(0, 481, 8))
-    assert rows(small_disk / "run")[: len(kept)] == [{name: row[name] for name in row if name != "seconds"} for row in kept]
+    assert rows(small_disk / "run")[: len(kept)] == [
+        {name: row[name] for name in row if name != "seconds"} for row in kept
+    ]
 
 
 def rows_that_are_whole(directory):

@@ -9,12 +9,6 @@ import time
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-
-from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.evaluate import evaluate
-from consmarl.experiments.policies import export_policy, load_policy
-from consmarl.experiments.train import resume, train
 from tests.experiments.small import (
     COMMAND,
     COMPILING_ANEW,
@@ -26,6 +20,12 @@ from tests.experiments.small import (
     rows,
     wait_for_rows,
 )
+
+from consmarl.errors import UsageError
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.evaluate import evaluate
+from consmarl.experiments.policies import export_policy, load_policy
+from consmarl.experiments.train import resume, train
 
 
 @pytest.fixture(scope="module")

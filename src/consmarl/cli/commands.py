@@ -192,23 +192,26 @@ class Report:
         write(self)
 
 
-def bench_command(options: Sequence[str]) -> type:
+def bench_command(options: Sequence[str]) -> Any:
     """Return the command `bench`, whose options are those of a run."""
+    from consmarl.cli.config_file import config_in
     from consmarl.experiments.config import TrainConfig
 
     @dataclass(frozen=True)
     class Bench:
         """Measure how fast this machine is on one core, and how long a run would take."""
 
-        config: Annotated[TrainConfig, tyro.conf.arg(name="")]
+        settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
+        config: Path | None = None
+        """A configuration to begin with, such as a run's config.json; other options depart from it."""
 
         def run(self) -> None:
             """Print the figures."""
             from consmarl.experiments.bench import print_bench
 
-            print_bench(self.config)
+            print_bench(self.settings)
 
-    return Bench
+    return Bench(config_in(options) or TrainConfig())
 
 
 def train_command(options: Sequence[str]) -> Any:

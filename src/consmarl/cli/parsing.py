@@ -15,7 +15,9 @@ from rich.table import Table
 from consmarl.errors import UsageError, nearest
 
 _CONFIG = (tyro.conf.EnumChoicesFromValues,)
-_WRONG_CHOICE = re.compile(r"invalid choice '(?P<value>.*)' for argument '(?P<name>\S+)'. Expected one of \((?P<known>.*)\)")
+_WRONG_CHOICE = re.compile(
+    r"invalid choice '(?P<value>.*)' for argument '(?P<name>\S+)'. Expected one of \((?P<known>.*)\)"
+)
 _WRONG_NUMBER = re.compile(r"Error parsing (?P<name>\S+): (invalid literal|could not convert).*?(?P<value>'[^']*')$")
 
 

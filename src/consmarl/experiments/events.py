@@ -23,7 +23,11 @@ class EventsFile:
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a row's numbers; lists become one curve an agent."""
         for name, value in row.items():
-            values = {f"/agent_{index}": each for index, each in enumerate(value)} if isinstance(value, list) else {"": value}
+            values = (
+                {f"/agent_{index}": each for index, each in enumerate(value)}
+                if isinstance(value, list)
+                else {"": value}
+            )
             for suffix, each in values.items():
                 self._writer.add_scalar(_tag(name) + suffix, each, row["episode"])
 

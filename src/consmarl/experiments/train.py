@@ -96,7 +96,9 @@ class _Session:
                     rows.flush()
                     self._save(state, episode)
                 if stop.is_made and episode < config.episodes:
-                    raise InterruptedRun(f"stopped and saved after {episode} episodes: go on with `consmarl resume {out}`.")
+                    raise InterruptedRun(
+                        f"stopped and saved after {episode} episodes: go on with `consmarl resume {out}`."
+                    )
             self._conclude(state)
 
     def _chunk(self, state: TrainState, episode: int) -> tuple[TrainState, dict[str, Any]]:

@@ -143,8 +143,8 @@ def grouped(runs: Iterable[Run]) -> list[Group]:
 
 def shown_run(group: Group) -> Run | None:
     """Return the run that stands for its group: the finished one in the middle by final return."""
-    finished = sorted((run for run in group.runs if run.result is not None), key=lambda run: run.result["return"])
-    return finished[len(finished) // 2] if finished else None
+    finished = [(float(run.result["return"]), run.seed, run) for run in group.runs if run.result is not None]
+    return sorted(finished)[len(finished) // 2][2] if finished else None
 
 
 def _once_a_seed(runs: list[Run]) -> list[Run]:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from tests.experiments.small import COMMAND, ONLY_READING, SMALL, assert_same_run, rows
 
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
@@ -19,7 +21,6 @@ from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
 from consmarl.experiments.train import train
-from tests.experiments.small import COMMAND, ONLY_READING, SMALL, assert_same_run, rows
 
 OPTIONS = {name: getattr(value, "value", value) for name, value in SMALL.items() if name not in ("env", "set")}
 RUNS = Sweep(("pgm-3ag",), variants_of(("iql", "cons"), {}), (0, 1), TrainConfig(**SMALL)).runs()
@@ -76,7 +77,7 @@ def test_a_finished_sweep_has_nothing_to_do(tmp_path):
 
 
 def test_a_sweep_is_not_run_twice_at_the_same_time(tmp_path):
-    with held(tmp_path, "a sweep"), pytest.raises(UsageError, match="a sweep in .* is under way"):
+    with held(tmp_path, "a sweep"), pytest.raises(UsageError, match=r"a sweep in .* is under way"):
         conduct(RUNS, tmp_path, InstantWorkers())
 
 
@@ -92,7 +93,9 @@ def test_ends_are_put_into_words(tmp_path):
 def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
     path = tmp_path / "metrics.jsonl"
     assert last_row(path) == {}
-    path.write_text("".join(json.dumps({"episode": number, "filler": "x" * 90}) + "\n" for number in range(1000)) + '{"epi')
+    path.write_text(
+        "".join(json.dumps({"episode": number, "filler": "x" * 90}) + "\n" for number in range(1000)) + '{"epi'
+    )
     assert last_row(path)["episode"] == 999
 
 
@@ -116,24 +119,20 @@ def alone(tmp_path_factory):
 
 
 def workers_of(sweep):
-    pids = []
-    for each in os.listdir("/proc"):
-        if each.isdigit():
-            try:
-                with open(f"/proc/{each}/stat") as file:
-                    if int(file.read().rsplit(")", 1)[1].split()[1]) == sweep:
-                        pids.append(int(each))
-            except OSError:  # it has just ended
-                continue
-    return pids
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if fact_of(pid, 1) == str(sweep)]
 
 
 def is_alive(pid):
+    return fact_of(pid, 0) not in (None, "Z")
+
+
+def fact_of(pid, number):
+    """What Linux tells of a process after its name: its state, its parent, …"""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[number]
+    except OSError:  # it has just ended
+        return None
 
 
 def wait_until(has_happened, seconds=120):
@@ -143,7 +142,7 @@ def wait_until(has_happened, seconds=120):
         time.sleep(0.02)
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks for processes as Linux shows them")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes as Linux shows them")
 def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no_row(alone, tmp_path):
     settings = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | ONLY_READING)
     sweep = subprocess.Popen([COMMAND, *ARGUMENTS, tmp_path], **settings)
@@ -192,7 +191,13 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
         [sys.executable, "-m", "consmarl.experiments.sweeps.worker"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env=os.environ | ONLY_READING,
     )  # fmt: skip
-    job = {"out": str(tmp_path / "run"), "config": RUNS[0].config.to_json(), "label": None, "core": None, "command": ["x"]}
+    job = {
+        "out": str(tmp_path / "run"),
+        "config": RUNS[0].config.to_json(),
+        "label": None,
+        "core": None,
+        "command": ["x"],
+    }
     worker.stdin.write(json.dumps(job).encode() + b"\n")
     worker.stdin.flush()
     wait_until(lambda: (tmp_path / "run" / "metrics.jsonl").exists())

@@ -39,6 +39,12 @@ def test_options_of_sharing_vary_only_those_who_have_them():
     ]  # fmt: skip
 
 
+def test_common_options_of_sharing_reach_only_those_who_have_them():
+    runs = runs_of(SweepRequest(methods=("iql", "cons"), options=("share.start_episode=400", "episodes=800")))
+    assert [run.config.share.start_episode for run in runs] == [None, 400]
+    assert [run.config.episodes for run in runs] == [800, 800]
+
+
 def test_a_file_says_the_same_as_the_command_line(tmp_path):
     path = tmp_path / "sweep.json"
     path.write_text(
@@ -70,8 +76,14 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path):
         (dict(methods=("iql",), seeds=(0, 0)), "seeds must differ"),
         (dict(methods=("iql",), seeds=(-1,)), "each seed"),
         (dict(methods=("iql",), options=("epsiodes=3",)), "no setting 'epsiodes': did you mean 'episodes'"),
-        (dict(methods=("iql",), vary=("share.temperature=1,2",)), "varies none of the methods iql"),
-        (dict(methods=("iql",), vary=("share.temprature=1,2",)), "varies none of the methods"),
+        (
+            dict(methods=("iql",), vary=("share.temperature=1,2",)),
+            "none of the methods iql has an option share.temperature",
+        ),
+        (
+            dict(methods=("iql",), vary=("share.temprature=1,2",)),
+            "none of the methods iql has an option share.temprature",
+        ),
         (dict(study="ablation", methods=("iql",)), "--study brings its own methods"),
         (dict(methods=("iql",), scale=0.1), "--scale shortens a study"),
         (dict(study="ablation", scale=2.0), "scale must be above 0 and at most 1"),
@@ -113,5 +125,7 @@ def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
 
 
 def test_shortened_studies_have_a_directory_of_their_own():
-    directories = [default_directory("ft", scale, options) for scale in (1, 0.1) for options in ((), ("preset=release",))]
+    directories = [
+        default_directory("ft", scale, options) for scale in (1, 0.1) for options in ((), ("preset=release",))
+    ]
     assert len(set(directories)) == 4

@@ -5,12 +5,12 @@ import subprocess
 import time
 
 import pytest
+from tests.experiments.small import COMMAND, SMALL, assert_same_run
 
 from consmarl.cli import main
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.train import train
-from tests.experiments.small import COMMAND, SMALL, assert_same_run
 
 cluster_utils = pytest.importorskip("ray.cluster_utils")
 
@@ -38,7 +38,9 @@ def wait_until(has_happened, process, seconds=240):
 
 
 def test_runs_whose_node_dies_go_on_elsewhere_and_end_as_if_nothing_had_happened(cluster, tmp_path):
-    options = [f"{name}={getattr(value, 'value', value)}" for name, value in LONGER.items() if name not in ("env", "set")]
+    options = [
+        f"{name}={getattr(value, 'value', value)}" for name, value in LONGER.items() if name not in ("env", "set")
+    ]
     arguments = ["sweep", "--methods", "iql", "--envs", "pgm-3ag", "--seeds", "0", "1", "--set", *LONGER["set"],
                  "--options", *options, "--out", tmp_path, "--ray", cluster.address]  # fmt: skip
     sweep = subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -49,7 +49,9 @@ def test_a_study_can_be_run_with_settings_of_ones_own():
 
 def test_the_ablations_are_the_papers():
     configs = {run.label: run.config for run in STUDIES["ablation"].sweep().runs()}
-    knowledge = {label: config.trainer().sharing.knowledge.value for label, config in configs.items() if label != "AdHocTD"}
+    knowledge = {
+        label: config.trainer().sharing.knowledge.value for label, config in configs.items() if label != "AdHocTD"
+    }
     assert knowledge == {
         "CONS": "schedule", "CONS wo-N": "positive-only", "CONS wo-P": "negative-only", "CONS wo-TE": "schedule",
     }  # fmt: skip

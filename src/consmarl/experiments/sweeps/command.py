@@ -72,10 +72,13 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
             raise UsageError("--config brings its own seeds and options: change them in the file.")
         return sweep_from_file(request.config).runs()
     if not request.methods:
-        raise UsageError("say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2.")
-    base = TrainConfig().with_options(settings_from(request.options) | {"set": request.set})
+        raise UsageError(
+            "say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2."
+        )
+    base = TrainConfig().with_options({"set": request.set})
     vary = {name: _several(value) for name, value in settings_from(request.vary).items()}
-    return Sweep(request.envs or (base.env,), variants_of(request.methods, vary), request.seeds or (base.seed,), base).runs()
+    variants = variants_of(request.methods, vary, settings_from(request.options))
+    return Sweep(request.envs or (base.env,), variants, request.seeds or (base.seed,), base).runs()
 
 
 def default_directory(study: str | None, scale: float, options: tuple[str, ...]) -> Path:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from consmarl.environments import validation
@@ -66,23 +67,30 @@ class Sweep:
         ]
 
 
-def variants_of(methods: tuple[str, ...], vary: Mapping[str, tuple[Any, ...]]) -> tuple[Variant, ...]:
-    """Return methods × values of options. An option of sharing varies only the methods that have it."""
+def variants_of(
+    methods: tuple[str, ...], vary: Mapping[str, tuple[Any, ...]], options: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Variant, ...]:
+    """Return methods × values of options, with other options in common; those of sharing reach who has them."""
     known = [each.value for each in Method]
     variants = []
     for method in methods:
         if method not in known:
             raise UsageError(f"there is no method {method!r}: {nearest(method, known)}")
         has = options_of(TrainConfig(method=Method(method)).sharing_kind)
-        names = [name for name in vary if not name.startswith("share.") or name.removeprefix("share.") in has]
+        fixed = {name: value for name, value in options.items() if _is_for(has, name)}
+        names = [name for name in vary if _is_for(has, name)]
         for values in itertools.product(*(vary[name] for name in names)):
-            options = dict(zip(names, values, strict=True))
-            told = [f"{name.removeprefix('share.')}={value}".replace("/", "_") for name, value in options.items()]
-            variants.append(Variant("-".join([method, *told]), {"method": method, **options}))
-    for name in vary:
+            varied = dict(zip(names, values, strict=True))
+            told = [f"{name.removeprefix('share.')}={value}".replace("/", "_") for name, value in varied.items()]
+            variants.append(Variant("-".join([method, *told]), {"method": method, **fixed, **varied}))
+    for name in (*vary, *options):
         if not any(name in variant.options for variant in variants):
-            raise UsageError(f"{name} varies none of the methods {', '.join(methods)}: none of them has it.")
+            raise UsageError(f"none of the methods {', '.join(methods)} has an option {name}.")
     return tuple(variants)
+
+
+def _is_for(has: set[str], name: str) -> bool:
+    return not name.startswith("share.") or name.removeprefix("share.") in has
 
 
 def sweep_from_file(path: Path) -> Sweep:
@@ -105,9 +113,9 @@ def sweep_from_file(path: Path) -> Sweep:
     vary = {name: tuple(values) for name, values in read.get("vary", {}).items()}
     return Sweep(
         envs=tuple(read.get("envs", ())),
-        variants=variants_of(tuple(read.get("methods", ())), vary),
+        variants=variants_of(tuple(read.get("methods", ())), vary, read.get("options", {})),
         seeds=tuple(read.get("seeds", ())),
-        base=TrainConfig().with_options(read.get("options", {}) | {"set": read.get("set", [])}),
+        base=TrainConfig().with_options({"set": read.get("set", [])}),
     )
 
 

@@ -4,6 +4,7 @@ All nodes have to see the sweep's directory under the same path, as on a shared 
 dies is given to another by Ray, and goes on from the run's last checkpoint.
 """
 
+import logging
 import socket
 import time
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ class RayWorkers:
             raise UsageError("Ray is not installed: pip install 'consmarl[ray]', or leave --ray out.") from None
         try:
             _reach(address)
-            ray.init(address=address, log_to_driver=False, logging_level="error")
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(
                 f"there is no Ray cluster at {address!r} ({str(error).splitlines()[0]}): start one with `ray start "

@@ -1,4 +1,4 @@
-"""A sweep on the screen: a table of all runs that keeps itself up to date, or a line a run where there is no terminal."""
+"""A sweep on the screen: a live table of all runs, or a line a run where there is no terminal."""
 
 import json
 import time

@@ -99,8 +99,8 @@ def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
     return Variant(variant.name, options, variant.label)
 
 
-_ALL = dict(variants=BUILT, not_built=NOT_BUILT)
-_TEACHERS = dict(variants=(CONS, ADHOC_TD), plot=Plot.BUDGET, metric="budget_used")
+_ALL: dict[str, Any] = dict(variants=BUILT, not_built=NOT_BUILT)
+_TEACHERS: dict[str, Any] = dict(variants=(CONS, ADHOC_TD), plot=Plot.BUDGET, metric="budget_used")
 _PGM_6AG: dict[str, Any] = dict(env="pgm-6ag", episodes=80_000, num_seeds=5)
 _PGM_3AG: dict[str, Any] = dict(env="pgm-3ag", episodes=100_000, num_seeds=5)
 _FT: dict[str, Any] = dict(env="ft", episodes=50_000, num_seeds=4)

@@ -37,7 +37,7 @@ def main() -> int:
         return 130
     except UsageError as error:
         return _failed(out, str(error))
-    except Exception as error:  # noqa: BLE001: whatever it is, the sweep goes on and tells of it
+    except Exception as error:  # noqa: BLE001  # whatever it is, the sweep goes on and tells of it
         traceback.print_exc()
         return _failed(out, f"{type(error).__name__}: {error}")
     return 0

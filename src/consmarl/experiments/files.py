@@ -1,1 +1,0 @@
-from consmarl.files import replacing as replacing

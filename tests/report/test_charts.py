@@ -1,0 +1,235 @@
+"""Charts: what they draw is what the statistics say, and where they write it is legible."""
+
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consmarl.report.axes import episode_axis, spread, tick_label, value_axis
+from consmarl.report.charts import area_path, decimals_of_range, end_label, figure, line_path, payload, rounded, svg
+from consmarl.report.curves import MOST_POINTS, lines_of, points_for_others, thinned
+from consmarl.report.finals import by_world, scalar_curve
+from consmarl.report.metrics import counters_of, metric, metrics_of
+from consmarl.report.runs import grouped, read_runs
+from consmarl.report.statistics import band, interquartile_mean, on_common_episodes
+from consmarl.report.themes import ON_DARK, ON_LIGHT, contrast, styles_of
+from consmarl.report.weights import weights_figure
+from consmarl.report.words import short_count
+from tests.report.handmade import evaluated, write_run
+
+SVG = "{http://www.w3.org/2000/svg}"
+numbers = st.floats(-1e6, 1e6)
+
+
+@pytest.fixture
+def groups(tmp_path):
+    for method, base in (("iql", 1.0), ("cons", 3.0)):
+        for seed in range(4):  # of fewer the interquartile mean is the mean
+            write_run(
+                tmp_path / f"{method}-{seed}", method=method, seed=seed, rows=[0.0, base + seed, base * (seed + 2)]
+            )
+    return by_world(grouped(read_runs([tmp_path])))["pgm-3ag"]
+
+
+def drawn(groups, name="evaluation_return"):
+    found = figure("f", [(group.label, place) for place, group in enumerate(groups)],
+                   [(metric(name), lines_of(groups, name))], "on pgm-3ag")  # fmt: skip
+    assert found is not None
+    return found
+
+
+def test_a_curve_is_the_band_of_its_groups_runs(groups):
+    line = lines_of(groups, "evaluation_return")[0]
+    episodes, values = on_common_episodes([run.curve("evaluation_return") for run in groups[0].runs])
+    np.testing.assert_array_equal(line.episodes, episodes)
+    for found, expected in ((line.bands["mean"], band(values)), (line.bands["iqm"], band(values, interquartile_mean))):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_fast_way_to_a_curve_gives_what_the_slow_one_does(groups):
+    run = groups[0].runs[0]
+    for name in ("evaluation_return", "return", "nothing of the kind"):
+        for fast, slow in zip(scalar_curve(run, name), run.curve(name), strict=True):
+            np.testing.assert_array_equal(fast, slow)
+            assert fast.dtype == slow.dtype
+
+
+def test_long_curves_are_thinned_to_evenly_spaced_points_with_both_ends():
+    chosen = thinned(10_001, MOST_POINTS)
+    assert len(chosen) == MOST_POINTS
+    assert (chosen[0], chosen[-1]) == (0, 10_000)
+    assert set(np.diff(chosen)) <= {25, 26}
+    np.testing.assert_array_equal(thinned(30, MOST_POINTS), np.arange(30))
+
+
+def test_curves_that_a_page_does_not_open_with_get_fewer_points_the_more_runs_there_are():
+    assert points_for_others(9, 15) == MOST_POINTS
+    assert points_for_others(100, 15) < points_for_others(50, 15) < MOST_POINTS
+
+
+def test_a_chart_is_well_formed_and_shows_each_group_once(groups):
+    root = ElementTree.fromstring(
+        str(svg(drawn(groups))).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    )
+    curves = root.findall(f".//{SVG}g[@data-group]")
+    assert [each.get("data-group") for each in curves] == ["0", "1"]
+    for curve in curves:
+        assert all(path.get("d") for path in curve.findall(f"{SVG}path"))
+    ends = [each.text for each in root.findall(f".//{SVG}text[@data-group]")]
+    assert ends == ["CONS", "IQL"]
+
+
+def test_a_charts_points_lie_where_its_ticks_say(groups):
+    chart = drawn(groups)
+    root = ElementTree.fromstring(str(svg(chart)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+    ticks = {float(each.text.replace("−", "-")): 1 - float(each.get("y").rstrip("%")) / 100
+             for each in root.findall(f".//{SVG}text[@class='y']")}  # fmt: skip
+    (low, at_low), (high, at_high) = min(ticks.items()), max(ticks.items())
+    path = root.find(f".//{SVG}g[@data-group='0']/{SVG}path[@class='line']").get("d")
+    points = [tuple(map(float, pair.split(","))) for pair in path.removeprefix("M").split()]
+    line = chart.charts[0].lines[0]
+    for (across, down), episode, value in zip(points, line.episodes, line.bands["mean"].estimate, strict=True):
+        assert across == pytest.approx(1000 * episode / 2000, abs=0.06)
+        share = at_low + (value - low) / (high - low) * (at_high - at_low)
+        assert down == pytest.approx(1000 * (1 - share), abs=0.2)
+
+
+def test_a_chart_says_its_last_values_in_a_sentence(groups):
+    says = drawn(groups).charts[0].views["mean"].says
+    line = lines_of(groups, "evaluation_return")[0]
+    assert says.startswith("Return (greedy evaluation) on pgm-3ag, mean over seeds.")
+    assert f"CONS {line.bands['mean'].estimate[-1]:.2f} [" in says
+    assert "at episode 2,000" in says
+
+
+def test_what_scripts_get_are_the_statistics_rounded_to_what_is_shown(groups):
+    chart = drawn(groups)
+    data = json.loads(json.dumps(payload(chart), allow_nan=False))
+    found = data["charts"][0]
+    for series, line in zip(found["series"], chart.charts[0].lines, strict=True):
+        assert data["episodes"][series["x"]] == line.episodes.tolist()
+        for name, expected in line.bands.items():
+            for shown, exact in zip(series["bands"][name], expected, strict=True):
+                assert shown == [round(value, found["decimals"]) for value in exact.tolist()]
+    assert len(data["episodes"]) == 1  # both groups have the same
+
+
+def test_one_seed_has_a_line_and_no_band(tmp_path):
+    write_run(tmp_path / "a", rows=[0.0, 1.0, 2.0])
+    chart = drawn(by_world(grouped(read_runs([tmp_path])))["pgm-3ag"])
+    assert payload(chart)["charts"][0]["series"][0]["bands"]["mean"][1:] == [None, None]
+    assert 'class="band" d=""' in svg(chart)
+
+
+def test_values_that_are_not_numbers_break_a_curve_and_nothing_else(tmp_path):
+    rows = evaluated([0.0, 1.0, 2.0, 3.0, 4.0])
+    for row, loss in zip(rows, [1.0, math.nan, 2.0, math.inf, 3.0], strict=True):
+        row["loss"] = loss
+    write_run(tmp_path / "a", rows=rows)
+    chart = drawn(by_world(grouped(read_runs([tmp_path])))["pgm-3ag"], "loss")
+    assert payload(chart)["charts"][0]["series"][0]["bands"]["mean"][0] == [1.0, None, 2.0, None, 3.0]
+    assert svg(chart).count("h0") == 3  # each stands alone
+
+
+def test_paths_are_broken_at_gaps():
+    assert line_path([0, 0.5, 1], [0, 1, 0.5]) == "M0,1000 500,0 1000,500"
+    assert line_path([0, 0.25, 0.5, 1], [0, 1, math.nan, 1]) == "M0,1000 250,0M1000,0h0"
+    assert area_path([0, 1], [0, 0], [1, 0.5]) == "M0,0 1000,500 1000,1000 0,1000Z"
+    assert area_path([0, 1], [math.nan] * 2, [math.nan] * 2) == ""
+
+
+@given(st.lists(numbers, min_size=1, max_size=20))
+def test_an_axis_holds_all_values_and_all_of_its_ticks(values):
+    axis = value_axis(values)
+    assert axis.low <= min(values) <= max(values) <= axis.high
+    assert axis.ticks
+    slack = 1e-6 * (axis.high - axis.low)
+    assert all(axis.low - slack <= value <= axis.high + slack for value, _ in axis.ticks)
+    assert len({label for _, label in axis.ticks}) == len(axis.ticks) <= 9
+
+
+def test_ticks_are_round_and_labelled_with_a_true_minus():
+    assert [label for _, label in value_axis([-14.0, 12.0]).ticks] == ["−15", "−10", "−5", "0", "5", "10"]
+    assert [label for _, label in value_axis([0.0, 50_000.0]).ticks] == ["0", "10k", "20k", "30k", "40k", "50k"]
+    assert [label for _, label in episode_axis(40_000, short_count).ticks] == ["0", "10k", "20k", "30k", "40k"]
+    assert tick_label(0.25, 0.25) == "0.25"
+    assert tick_label(2_500, 2_500) == "2.5k"
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_labels_keep_apart_in_their_order_and_inside(places):
+    moved = spread(places, 0.1)
+    assert sorted(moved) == [moved[index] for index in sorted(range(len(places)), key=lambda index: places[index])]
+    assert all(-1e-9 <= each <= 1 + 1e-9 for each in moved)
+    assert all(after - before >= 0.1 - 1e-9 for before, after in zip(sorted(moved), sorted(moved)[1:], strict=False))
+
+
+def test_labels_that_do_not_touch_stay_where_they_are_and_others_move_as_little_as_can_be():
+    assert spread([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
+    assert spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+
+
+def test_decimals_tell_a_five_hundredth_of_the_range_apart():
+    assert decimals_of_range(np.array([-14.0, 12.0])) == 2
+    assert decimals_of_range(np.array([0.0, 50_000.0])) == 0
+    assert decimals_of_range(np.array([math.nan])) == 0
+    assert rounded(np.array([1.26, math.nan, -0.01]), 1) == [1.3, None, 0.0]
+    assert all(isinstance(each, int) for each in rounded(np.array([2.7, 3.0]), 0))
+
+
+def test_lines_bear_their_names_unless_they_are_many_or_look_alike_when_cut(groups):
+    assert drawn(groups).has_end_labels
+    long = ["CONS, exploration epsilon-greedy", "CONS, exploration epsilon-squared"]
+    for labels in (long, [str(number) for number in range(9)]):
+        cut = drawn(groups)._replace(labels=labels)
+        assert not cut.has_end_labels
+        assert '<g class="ends" aria-hidden="true"></g>' in svg(cut)
+
+
+def test_a_long_label_is_cut_at_the_end_of_its_line():
+    assert end_label("CONS") == "CONS"
+    assert end_label("CONS, exploration epsilon-z-greedy") == "CONS, exploration eps…"
+
+
+def test_metrics_come_in_families_with_returns_first_and_lists_left_out(tmp_path):
+    rows = evaluated([0.0, 1.0], loss=1.0, requests=2.0, agent_returns=[1.0, 2.0], gold_mined=1.0, something_new=1.0)
+    write_run(tmp_path / "a", rows=rows)
+    names = [each.name for each in metrics_of(read_runs([tmp_path]))]
+    assert names == [
+        "evaluation_return", "evaluation_gold_mined", "return", "gold_mined", "something_new", "loss", "epsilon",
+        "requests",
+    ]  # fmt: skip
+    assert metric("something_new").title == "Something new"
+
+
+def test_totals_are_left_out_where_their_parts_are_there():
+    assert counters_of(["opened", "red_opened", "return", "loss"]) == ["red_opened"]
+    assert counters_of(["opened"]) == ["opened"]
+
+
+@pytest.mark.parametrize("num_labels", [1, 7, 20])
+def test_groups_stand_out_from_the_page_in_light_and_dark_and_no_two_look_alike(num_labels):
+    styles = styles_of([f"variant {number}" for number in range(num_labels)])
+    for style in styles:
+        assert contrast(style.light, ON_LIGHT) >= 3.0
+        assert contrast(style.dark, ON_DARK) >= 4.5
+    assert len({(style.light, style.dash) for style in styles}) == num_labels
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # as every contrast checker has it
+
+
+def test_the_weight_of_negative_knowledge_is_equation_8():
+    chart = weights_figure("weights").charts[0]
+    for line, shape in zip(chart.lines, (0.0, 0.3, -0.5), strict=True):
+        assert (line.episodes[0], line.episodes[-1]) == (5_000, 80_000)
+        expected = 1 / ((1 - shape) / 5_000 * line.episodes + shape)
+        np.testing.assert_allclose(line.bands["value"].estimate, expected, rtol=1e-6)
+    assert re.search(r"a = −0\.5", chart.views["value"].says)
