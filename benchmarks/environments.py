@@ -5,29 +5,10 @@
 
 import argparse
 
-from benchmarks.machine import best_seconds, pin_to_one_core, sgemm_rate
+from benchmarks.machine import pin_to_one_core, sgemm_rate, steps_per_second
 
 TARGETS = {"pgm-6ag": 200_000, "pgm-3ag": 500_000}
 TEAM_SIZES = (6, 12, 25, 50, 100)
-
-
-def steps_per_second(id: str, batch: int, **parameters: object) -> float:
-    """Measure one world: `batch` whole episodes a call, every observation being written out."""
-    import jax
-
-    import consmarl
-    from consmarl.environments.playback import play, random_actions
-
-    world = consmarl.make(id, **parameters)
-
-    def episode(key: jax.Array) -> object:
-        key_actions, key_play = jax.random.split(key)
-        trajectory = play(world, key_play, random_actions(world, key_actions))
-        return trajectory.codes, trajectory.outcomes
-
-    episodes = jax.jit(jax.vmap(episode))
-    keys = jax.random.split(jax.random.key(0), batch)
-    return batch * world.episode_limit / best_seconds(lambda: episodes(keys))
 
 
 def main() -> None:
@@ -42,7 +23,7 @@ def main() -> None:
     print(f"One core, {batch} episodes side by side; this core's sgemm: {sgemm_rate() / 1e9:.0f} GFLOP/s\n")
     print(f"{'world':<10}{'steps/s':>12}{'agent steps/s':>16}{'µs a step':>12}")
     for id in consmarl.world_ids():
-        rate = steps_per_second(id, batch)
+        rate = steps_per_second(consmarl.make(id), num_episodes=batch)
         goal = f"   goal {TARGETS[id]:,}: {'met' if rate >= TARGETS[id] else 'MISSED'}" if id in TARGETS else ""
         agents = consmarl.make(id).num_agents
         print(f"{id:<10}{rate:>12,.0f}{rate * agents:>16,.0f}{1e6 / rate:>12.2f}{goal}")
@@ -50,7 +31,7 @@ def main() -> None:
     print("\nGrowth with the team: pgm-6ag on a 24×24 grid")
     print(f"{'agents':<10}{'steps/s':>12}{'µs a step':>12}{'µs an agent':>14}")
     for agents in TEAM_SIZES:
-        rate = steps_per_second("pgm-6ag", batch, grid=(24, 24), num_agents=agents)
+        rate = steps_per_second(consmarl.make("pgm-6ag", grid=(24, 24), num_agents=agents), num_episodes=batch)
         print(f"{agents:<10}{rate:>12,.0f}{1e6 / rate:>12.2f}{1e6 / rate / agents:>14.3f}")
 
 

@@ -11,18 +11,10 @@ import subprocess
 import sys
 import time
 
-from benchmarks.machine import best_seconds, pin_to_one_core, sgemm_rate
+from benchmarks.machine import best_seconds, pin_to_one_core, sgemm_rate, update_flop
 
 GOALS = {"update": 0.50, "episode": 0.40, "devices": 1.6, "memory": 1.5}
 RELEASE_SECONDS = (0.51, 0.66)  # the authors' release on one such core, a whole PGM-6ag training episode
-
-
-def update_flop(trainer) -> float:  # type: ignore[no-untyped-def]
-    """Arithmetic of one update: online forward, target forward, and a backward pass worth two forwards."""
-    networks = trainer.learner.networks
-    hidden, inputs, actions = networks.hidden_size, networks.input_size, networks.spec.num_actions
-    forward = 2 * (inputs * hidden + 2 * hidden * 3 * hidden + hidden * actions)
-    return 4.0 * forward * trainer.batch_episodes * trainer.world.episode_limit * trainer.world.num_agents
 
 
 def make_trainer(id: str, num_devices: int = 1, num_envs: int = 4, replay_episodes: int = 512, **parameters):  # type: ignore[no-untyped-def]
@@ -80,9 +72,11 @@ def measure(task: str, settings: dict[str, object]) -> dict[str, float]:
     before = sgemm_rate()
     seconds = {"update": seconds_per_update, "episode": seconds_per_episode}[task](trainer)
     sgemm = max(before, sgemm_rate())
+    flop = update_flop(trainer)
+    assert flop is not None  # it is IQL
     return {
         "seconds": seconds,
-        "share": update_flop(trainer) / seconds / sgemm,
+        "share": flop / seconds / sgemm,
         "sgemm": sgemm,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
     }

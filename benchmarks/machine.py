@@ -1,5 +1,5 @@
 """The yardstick: one pinned core, and what a large matrix multiplication reaches on it in the same run."""
 
-from consmarl.experiments.bench import best_seconds, pin_to_one_core, sgemm_rate, update_flop
+from consmarl.experiments.bench import best_seconds, pin_to_one_core, sgemm_rate, steps_per_second, update_flop
 
-__all__ = ["best_seconds", "pin_to_one_core", "sgemm_rate", "update_flop"]
+__all__ = ["best_seconds", "pin_to_one_core", "sgemm_rate", "steps_per_second", "update_flop"]

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from consmarl.environments.interface import Environment
     from consmarl.environments.pettingzoo import parallel_env
     from consmarl.environments.registry import make, world_ids
+    from consmarl.experiments.config import TrainConfig
+    from consmarl.experiments.evaluate import evaluate
+    from consmarl.experiments.train import resume, train
+    from consmarl.experiments.watch import watch
     from consmarl.sharing.adhoc_td import AdHocTD
     from consmarl.sharing.advisor import Advisor
     from consmarl.sharing.cons import Cons
@@ -23,8 +27,13 @@ _HOMES = {
     "Advisor": "consmarl.sharing.advisor",
     "Cons": "consmarl.sharing.cons",
     "Environment": "consmarl.environments.interface",
+    "TrainConfig": "consmarl.experiments.config",
+    "evaluate": "consmarl.experiments.evaluate",
     "make": "consmarl.environments.registry",
     "parallel_env": "consmarl.environments.pettingzoo",
+    "resume": "consmarl.experiments.train",
+    "train": "consmarl.experiments.train",
+    "watch": "consmarl.experiments.watch",
     "world_ids": "consmarl.environments.registry",
 }
 
@@ -33,10 +42,15 @@ __all__ = [
     "Advisor",
     "Cons",
     "Environment",
+    "TrainConfig",
     "UsageError",
     "__version__",
+    "evaluate",
     "make",
     "parallel_env",
+    "resume",
+    "train",
+    "watch",
     "world_ids",
 ]
 

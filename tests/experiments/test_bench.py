@@ -29,7 +29,6 @@ def assert_hangs_together(measured, episodes):
     figures = dataclasses.asdict(measured)
     assert all(np.isfinite(value) and value > 0 for value in figures.values()), figures
     assert measured.run_seconds == pytest.approx(measured.seconds_per_episode * episodes)
-    assert measured.run_hours * 3600 == pytest.approx(measured.run_seconds)
     assert 0 < measured.share_of_sgemm < 1
     arithmetic = measured.share_of_sgemm * measured.sgemm_rate * measured.seconds_per_episode
     assert arithmetic == pytest.approx(measured.flop_per_episode)
@@ -130,10 +129,10 @@ def test_the_table_says_how_long_the_run_takes(monkeypatch, capsys):
     monkeypatch.setattr(bench, "measure", lambda config: Measured(1e11, 5e5, 0.05, 9.0, config.episodes, 2.5e9))
     print_bench(TrainConfig(method=Method.CONS, env="pgm-6ag", episodes=80_000))
     printed = capsys.readouterr().out
-    for words in ("100.0 GFLOP/s", "pgm-6ag", "500,000 steps/s", "cons", "50.00 ms", "50%", "9.0 s", "66.7 min"):
+    for words in ("100.0 GFLOP/s", "pgm-6ag", "500,000 steps/s", "cons", "50.00 ms", "50%", "9.0 s", "1:06:40"):
         assert words in printed
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(42, "42.0 s"), (600, "10.0 min"), (9000, "2.5 hours")])
+@pytest.mark.parametrize(("seconds", "words"), [(42, "0:42"), (600, "10:00"), (9000, "2:30:00")])
 def test_times_are_written_as_people_say_them(seconds, words):
     assert bench.duration(seconds) == words

@@ -258,7 +258,7 @@ def test_each_group_shows_the_policy_of_its_middle_run_or_of_the_nearest_one_wit
     (root / "cons-1" / "policy.gif").unlink()
     page = page_of(root)
     assert best in page
-    assert "pgm-3ag, seed 2, return 6.00" in text_of(page)
+    assert "seed 2, return 6.00" in text_of(page)
     assert "the median of 3" not in page
 
 

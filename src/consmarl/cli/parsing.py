@@ -52,7 +52,7 @@ def print_help(commands: Mapping[str, Any]) -> None:
 
 def _check_names(kind: type, options: Sequence[str]) -> None:
     """Refuse options that the command does not have: the nearest right one is more use than a list of all."""
-    known = list(_option_names(kind, "--"))
+    known = list(option_names(kind))
     for word in options:
         name = word.partition("=")[0]
         if word == "--":
@@ -61,14 +61,14 @@ def _check_names(kind: type, options: Sequence[str]) -> None:
             raise UsageError(f"there is no option {name}: {nearest(name.replace('_', '-'), known)}")
 
 
-def _option_names(kind: Any, prefix: str) -> Iterator[str]:
+def option_names(kind: Any, prefix: str = "--") -> Iterator[str]:
     """Yield the options that tyro makes of a class; a part that is called "" has its options at the same level."""
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         marks = getattr(hint, "__metadata__", ())
         inner = hint.__origin__ if marks else hint
         option = name.replace("_", "-")
         if dataclasses.is_dataclass(inner):
-            yield from _option_names(inner, prefix if marks else f"{prefix}{option}.")
+            yield from option_names(inner, prefix if marks else f"{prefix}{option}.")
         elif tyro.conf.Positional not in marks:
             yield prefix + option
             if inner is bool:
@@ -77,9 +77,10 @@ def _option_names(kind: Any, prefix: str) -> Iterator[str]:
 
 def _in_a_sentence(box: str, help_command: str) -> str:
     """Put what tyro has drawn as a box into one sentence."""
-    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
-    rule = next((index for index, line in enumerate(lines) if line.startswith("───")), len(lines))
-    text = " ".join(line.strip() for line in lines[:rule]) or " ".join(box.split())
+    lines = [line.strip("│ ") for line in box.splitlines()]
+    # what went wrong stands between the first two rules, drawn with whatever the terminal has
+    rules = [index for index, line in enumerate(lines) if line.startswith(("╭─", "───", "---", "╰─"))]
+    text = " ".join(lines[rules[0] + 1 : rules[1]]) if len(rules) > 1 else " ".join(box.split())
     if found := _WRONG_CHOICE.search(text):
         known = [each for each in re.findall(r"'([^']*)'", found["known"]) if each != "None"]
         return f"{found['name']} has no value {found['value']!r}: {nearest(found['value'], sorted(known))}"

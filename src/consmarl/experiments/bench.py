@@ -25,6 +25,7 @@ from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.playback import play, random_actions
 from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.progress import duration
 from consmarl.experiments.sharing_options import SharingKind
 from consmarl.learners.iql import IQL
 
@@ -54,11 +55,6 @@ class Measured:
     def run_seconds(self) -> float:
         """How long the run takes here, but for compiling and evaluations."""
         return self.seconds_per_episode * self.episodes
-
-    @property
-    def run_hours(self) -> float:
-        """The same in hours."""
-        return self.run_seconds / 3600
 
 
 def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
@@ -132,8 +128,11 @@ def sgemm_rate(side: int = 1024, *, turn_seconds: float = TURN_SECONDS) -> float
     return 2 * side**3 / best_seconds(lambda: multiply(left, left), at_least=turn_seconds)
 
 
-def steps_per_second(world: Any, *, turn_seconds: float = TURN_SECONDS) -> float:
-    """Return how many steps of a world are played a second at random, all that is seen being written out."""
+def steps_per_second(world: Any, *, num_episodes: int = EPISODES_AT_ONCE, turn_seconds: float = TURN_SECONDS) -> float:
+    """Return how many steps of a world are played a second at random, layouts and all that is seen included.
+
+    `num_episodes` are played side by side, unless the world steps in Python.
+    """
     if isinstance(world, ForeignWorld):
         return 1 / best_seconds(_foreign_steps(world), at_least=turn_seconds)
 
@@ -143,8 +142,8 @@ def steps_per_second(world: Any, *, turn_seconds: float = TURN_SECONDS) -> float
         return trajectory.codes, trajectory.outcomes
 
     episodes = jax.jit(jax.vmap(episode))
-    keys = jax.random.split(jax.random.key(0), EPISODES_AT_ONCE)
-    return EPISODES_AT_ONCE * world.episode_limit / best_seconds(lambda: episodes(keys), at_least=turn_seconds)
+    keys = jax.random.split(jax.random.key(0), num_episodes)
+    return num_episodes * world.episode_limit / best_seconds(lambda: episodes(keys), at_least=turn_seconds)
 
 
 def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
@@ -204,13 +203,6 @@ def print_bench(config: TrainConfig) -> None:
     table.add_row("compiling, once a run", f"{measured.compile_seconds:.1f} s")
     table.add_row(f"run of {config.episodes:,} episodes", f"{duration(measured.run_seconds)}, evaluations apart")
     Console().print(table)
-
-
-def duration(seconds: float) -> str:
-    """Write a time as people say it."""
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def main() -> None:

@@ -7,18 +7,14 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments import validation
-from consmarl.experiments.policies import load_policy
+from consmarl.experiments.policies import load_policy, policy_file
 from consmarl.experiments.train import evaluation_summary
-from consmarl.files import POLICY
 
 
-def evaluate(policy: Path, episodes: int, seed: int) -> dict[str, float]:
+def evaluate(policy: Path, episodes: int = 400, seed: int = 0) -> dict[str, float]:
     """Play a policy file, or a finished run's policy, greedily; return means over episodes."""
-    policy = Path(policy)
-    if policy.is_dir():
-        policy = policy / POLICY
     num_episodes = validation.whole_number("episodes", episodes, least=1)
-    parameters, config = load_policy(policy)
+    parameters, config = load_policy(policy_file(policy))
     key = jax.random.key(validation.whole_number("seed", seed, least=0))
     return evaluation_summary(config.trainer(), parameters, key, num_episodes)
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
-from consmarl.files import replacing
+from consmarl.files import CONFIG, POLICY, replacing
 
 FORMAT = "consmarl-policy-1"
 
@@ -24,6 +24,21 @@ def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int
     with replacing(path) as temporary:
         save_file(named, temporary, header)
     return path
+
+
+def policy_file(policy: Path) -> Path:
+    """Return the file of a policy that is named by itself or by its run."""
+    policy = Path(policy)
+    if not policy.is_dir():
+        return policy
+    if not (policy / CONFIG).is_file():
+        raise UsageError(f"{policy} is not the directory of a run: it has no {CONFIG}.")
+    if not (policy / POLICY).is_file():
+        raise UsageError(
+            f"{policy} has not finished, so it has no {POLICY}: "
+            f"write one by `consmarl export {policy} --out {POLICY}`, and name that."
+        )
+    return policy / POLICY
 
 
 def load_policy(path: Path) -> tuple[Any, TrainConfig]:

@@ -1,11 +1,7 @@
 """Watch a world: play episodes at random or by a learned policy, draw them, and write a GIF or an MP4."""
 
-import contextlib
 import functools
-import importlib
-import itertools
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -24,8 +19,9 @@ from consmarl.environments.grid import GridWorld
 from consmarl.environments.playback import play, random_actions
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
-from consmarl.experiments.policies import load_policy
-from consmarl.files import CONFIG, POLICY, POLICY_GIF, replacing
+from consmarl.experiments.frames import Frame, write_small_gif, writer_for
+from consmarl.experiments.policies import load_policy, policy_file
+from consmarl.files import POLICY_GIF, replacing
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
@@ -34,12 +30,7 @@ from consmarl.training.rollout import Actors, play_episodes
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
 
-# Of the GIF for reports, chosen by eye: words can be read, and an episode of pgm-6ag takes less than 200 kB.
-SMALL_SCALE, SMALL_COLOURS = 0.7, 64
-FRAMES_FOR_PALETTE = 8
-
 World = GridWorld[Any, Any, Any]
-Frame = NDArray[np.uint8]  # [row, column, RGB]
 
 
 class Played(NamedTuple):
@@ -72,7 +63,7 @@ def watch(
     and its episodes are those of an evaluation with the same seed and number of episodes.
     """
     out = Path(out)
-    write = _writer_for(out)
+    write = writer_for(out)
     num_episodes = validation.whole_number("episodes", episodes, least=1)
     seed = validation.whole_number("seed", seed, least=0)
     if validation.whole_number("fps", fps, least=1) > MOST_FPS:
@@ -100,7 +91,7 @@ def policy_gif(run_directory: Path) -> Path:
     (played,) = greedy_episodes(world, learner, weights, num_episodes=1, seed=0)
     out = run_directory / POLICY_GIF
     with replacing(out) as temporary:
-        _write_small_gif(temporary, world, played, fps=6)
+        write_small_gif(temporary, list(film(world, played, view_of=0)), fps=6)
     return out
 
 
@@ -114,24 +105,11 @@ def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
 
 def _policy_parts(policy: Path) -> tuple[World, AnyLearner, Any]:
     """Return the world, the learner and the weights of a policy file, or of a finished run's policy."""
-    weights, config = load_policy(_policy_file(policy))
+    weights, config = load_policy(policy_file(policy))
     trainer = config.trainer()
     if not isinstance(trainer.world, GridWorld):
         raise _cannot_be_drawn(config.env)
     return trainer.world, trainer.learner, weights
-
-
-def _policy_file(policy: Path) -> Path:
-    if not policy.is_dir():
-        return policy
-    if (policy / POLICY).is_file():
-        return policy / POLICY
-    if not (policy / CONFIG).is_file():
-        raise UsageError(f"{policy} is not the directory of a run: it has no {CONFIG}.")
-    raise UsageError(
-        f"{policy} has not finished, so it has no {POLICY}: "
-        f"write one by `consmarl export {policy} --out {POLICY}`, and watch that."
-    )
 
 
 def _cannot_be_drawn(id: str) -> UsageError:
@@ -224,71 +202,3 @@ def _shown(
         for frame in film(world, played, view_of):
             progress.advance(task)
             yield frame
-
-
-def _writer_for(out: Path) -> Callable[[Path, Iterable[Frame], int], None]:
-    suffix = out.suffix.lower()
-    if suffix not in (".gif", ".mp4"):
-        raise UsageError(f"out must be a file ending in .gif or .mp4, not {str(out)!r}.")
-    return write_gif if suffix == ".gif" else functools.partial(write_mp4, _ffmpeg())
-
-
-def write_gif(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Write frames as a GIF, each with colours of its own."""
-    kind, dither = Image.Quantize.FASTOCTREE, Image.Dither.NONE
-    _save_gif(path, (Image.fromarray(frame).quantize(method=kind, dither=dither) for frame in frames), fps)
-
-
-def _write_small_gif(path: Path, world: World, played: Played, fps: int) -> None:
-    """Write an episode in few colours that all frames share, so that what stands still takes no room."""
-    steps = np.linspace(0, played.num_steps, FRAMES_FOR_PALETTE).round().astype(int)
-    some = np.concatenate([draw_step(world, played, step, 0) for step in steps.tolist()])
-    palette = _small(some).quantize(SMALL_COLOURS, Image.Quantize.FASTOCTREE)
-    frames = film(world, played, view_of=0)
-    _save_gif(path, (_small(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames), fps)
-
-
-def _small(frame: Frame) -> Image.Image:
-    height, width = (round(side * SMALL_SCALE) for side in frame.shape[:2])
-    return Image.fromarray(frame).resize((width, height), Image.Resampling.BOX)
-
-
-def _save_gif(path: Path, images: Iterator[Image.Image], fps: int) -> None:
-    with path.open("wb") as file:  # left to itself, Pillow does not close it when it is interrupted
-        next(images).save(file, "GIF", save_all=True, append_images=images, duration=round(1000 / fps), loop=0)
-
-
-def _ffmpeg() -> str:
-    """Return the program that writes videos."""
-    try:
-        return str(importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe())
-    except ImportError as error:
-        raise UsageError("MP4 needs imageio-ffmpeg: pip install 'consmarl[video]', or name a .gif.") from error
-    except RuntimeError as error:  # the package comes without the program on some systems
-        raise UsageError("MP4 needs ffmpeg, and there is none on this system: install it, or name a .gif.") from error
-
-
-def write_mp4(program: str, path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Write frames as a video that browsers and players know: H.264, in the colour format that all of them have."""
-    even = map(_even, frames)
-    first = next(even)
-    size = f"{first.shape[1]}x{first.shape[0]}"
-    # by ourselves: imageio forks, which JAX's threads may not survive, and takes no notice when ffmpeg fails at the end
-    taken = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-framerate", str(fps), "-i", "-"]
-    given = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart", "-f", "mp4", str(path)]
-    command = [program, "-y", "-loglevel", "error", *taken, *given]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # who stops listening says why
-            for frame in itertools.chain([first], even):
-                process.stdin.write(frame.tobytes())
-        said = process.communicate()[1].decode(errors="replace").strip().splitlines()
-    if process.returncode:
-        reason = said[-1] if said else f"exit code {process.returncode}"
-        raise UsageError(f"ffmpeg could not write the video: {reason.rstrip('.')}.")
-
-
-def _even(frame: Frame) -> Frame:
-    """Fill up to even sides, which the colour format asks for: it has one colour for two by two points."""
-    height, width, _ = frame.shape
-    return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

@@ -1,0 +1,131 @@
+"""What the workbench costs: metrics beside training, a report on many runs, and the first second of every command.
+
+`make bench`, or `python -m benchmarks.workbench`.
+"""
+
+import functools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import pin_to_one_core
+
+GOALS = {"metrics": 0.03, "report": 20.0, "import": 1.0, "help": 1.0}
+TURNS = 6
+CHUNK_EPISODES = 40  # a whole run has 200 to a row, so that metrics weigh five times less than here
+
+
+def verdict(is_met: bool) -> str:
+    """Say it in a word."""
+    return "met" if is_met else "MISSED"
+
+
+def metrics_cost() -> tuple[float, float]:
+    """Time a PGM-6ag episode of CONS with nothing on and with everything on, in turns: seconds of each."""
+    import jax
+
+    from consmarl.experiments.config import Method, TrainConfig
+    from consmarl.experiments.metrics import row_of
+    from consmarl.experiments.rows import RowWriter
+    from consmarl.training.loop import Trainer, _run_rounds
+
+    config = TrainConfig(env="pgm-6ag", method=Method.CONS, replay_episodes=512, warmup_steps=0)
+    trainer = config.trainer()
+    assert isinstance(trainer, Trainer)
+    num_rounds = CHUNK_EPISODES // trainer.num_envs
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def bare(state: Any) -> Any:
+        # what nobody looks at is not computed either: the compiler leaves the metrics out
+        return _run_rounds(trainer, num_rounds, False, state)[0]
+
+    def with_nothing(state: Any) -> Any:
+        return jax.block_until_ready(bare(trainer.with_room(state, num_rounds)))
+
+    with tempfile.TemporaryDirectory() as directory, RowWriter(config, Path(directory), 0) as rows:
+
+        def with_everything(state: Any) -> Any:
+            state, report = trainer.run(state, num_rounds)
+            episode = int(state.num_rounds) * trainer.num_envs
+            rows.append({"episode": episode, "env_steps": int(state.num_env_steps)} | row_of(report))
+            rows.flush()
+            return jax.block_until_ready(state)
+
+        ways = {with_nothing: trainer.init(0), with_everything: trainer.init(0)}
+        best = dict.fromkeys(ways, float("inf"))
+        for turn in range(TURNS + 1):
+            for way in ways:
+                start = time.perf_counter()
+                ways[way] = way(ways[way])
+                if turn:  # the first compiles
+                    best[way] = min(best[way], time.perf_counter() - start)
+    return best[with_nothing] / CHUNK_EPISODES, best[with_everything] / CHUNK_EPISODES
+
+
+def write_runs(directory: Path, num_groups: int = 20, num_seeds: int = 5, num_rows: int = 1000) -> None:
+    """Write runs such as training leaves them, with made-up numbers."""
+    rng = np.random.default_rng(0)
+    for group in range(num_groups):
+        for seed in range(num_seeds):
+            run = directory / f"group-{group}" / f"seed-{seed}"
+            run.mkdir(parents=True)
+            config = {"env": "pgm-6ag", "set": [], "method": "cons", "seed": seed, "episodes": 200 * num_rows,
+                      "share": {"temperature": 0.1 * (group + 1)}}  # fmt: skip
+            (run / "config.json").write_text(json.dumps(config))
+            values = np.cumsum(rng.normal(0.02, 0.3, num_rows)).round(6).tolist()
+            with (run / "metrics.jsonl").open("w") as file:
+                for number, value in enumerate(values):
+                    file.write(json.dumps(_row(200 * (number + 1), value)) + "\n")
+            result = {"episode": 200 * num_rows, "return": values[-1], "return_error": 0.3, "gold_mined": 2.0,
+                      "stones_taken": 9.0, "seconds": 1000.0, "episodes_evaluated": 400}  # fmt: skip
+            (run / "result.json").write_text(json.dumps(result))
+
+
+def _row(episode: int, value: float) -> dict[str, Any]:
+    shared = {"requests": 3.5, "answers": 9.1, "advised": 3.0, "advised_share": 0.01, "budget_used": episode / 10,
+              "requests_left": [1] * 6, "answers_left": [1] * 6, "num_observations": episode, "table_fill": 0.2}  # fmt: skip
+    learned = {"loss": 1.0, "td_error": 0.3, "gradient_norm": 2.0, "q_value": value, "epsilon": 0.05}
+    played = {"return": value, "agent_returns": [value / 6] * 6, "gold_mined": 1.0, "stones_taken": 9.0}
+    evaluated = {"evaluation_return": value, "evaluation_return_error": 0.5, "evaluation_gold_mined": 1.0,
+                 "evaluation_stones_taken": 9.0}  # fmt: skip
+    steps = {"episode": episode, "env_steps": 50 * episode, "episode_steps": 50.0, "seconds": 6.4}
+    return steps | played | learned | shared | evaluated
+
+
+def seconds_of(*command: str, tries: int = 3) -> float:
+    """Return the shortest time that a command takes."""
+    best = float("inf")
+    for _ in range(tries):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    """Print the figures."""
+    python, program = sys.executable, str(Path(sys.executable).with_name("consmarl"))
+    for name, command in (("import", (python, "-c", "import consmarl")), ("help", (program, "--help"))):
+        seconds = seconds_of(*command)
+        print(f"{name:<8} {seconds:.2f} s   goal {GOALS[name]:.0f} s: {verdict(seconds <= GOALS[name])}")
+    with tempfile.TemporaryDirectory() as directory:
+        write_runs(Path(directory) / "runs")
+        out = str(Path(directory) / "report.html")
+        seconds = seconds_of(program, "report", f"{directory}/runs", "--out", out, "--no-gifs", tries=1)
+    print(f"report   {seconds:.1f} s on 100 runs of 1,000 rows   "
+          f"goal {GOALS['report']:.0f} s: {verdict(seconds <= GOALS['report'])}")  # fmt: skip
+    pin_to_one_core()
+    nothing, everything = metrics_cost()
+    cost = everything / nothing - 1
+    print(f"metrics  {nothing * 1e3:.1f} → {everything * 1e3:.1f} ms a PGM-6ag episode of CONS, {cost:+.1%}, a row every "
+          f"{CHUNK_EPISODES} episodes   goal {GOALS['metrics']:.0%}: {verdict(cost <= GOALS['metrics'])}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Every command through the real entry point, one after the other as people use them."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from PIL import Image
+from tests.experiments.small import COMMAND, SMALL
+
+from consmarl.cli import main
+from consmarl.cli.commands import COMMANDS
+from consmarl.cli.parsing import option_names
+from consmarl.experiments.config import Method, TrainConfig
+from consmarl.experiments.sweeps.studies import STUDIES
+
+BRIEF = SMALL | dict(episodes=16, report_every=8, evaluate_every=8, checkpoint_every=8)
+OPTIONS = [f"{name}={getattr(value, 'value', value)}" for name, value in BRIEF.items() if name not in ("env", "set")]
+SWEEP = ["sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "0", "1", "--set", *BRIEF["set"],
+         "--options", *OPTIONS]  # fmt: skip
+
+
+def run(*arguments, cwd=None):
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=240, check=False)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("swept")
+    result = run(*SWEEP, cwd=directory)
+    assert result.returncode == 0, result.stderr
+    assert "4 finished: runs/sweep" in result.stdout
+    assert "pgm-3ag/iql/seed-0: finished" in result.stderr
+    return directory
+
+
+def test_a_sweep_shows_its_plan_and_runs_nothing_twice(swept):
+    planned = run(*SWEEP, "--dry-run", cwd=swept)
+    assert planned.returncode == 0
+    assert "pgm-3ag/cons/seed-1" in planned.stdout
+    assert "4 runs in runs/sweep" in planned.stdout
+    again = run(*SWEEP, cwd=swept)
+    assert again.returncode == 0
+    assert "4 runs, 0 to do" in again.stderr
+
+
+def test_a_report_comes_with_policies_figures_and_a_file_for_marl_eval(swept, tmp_path):
+    result = run("report", "runs/sweep", "--out", tmp_path / "report.html", "--figures", tmp_path / "figures",
+                 "--marl-eval", tmp_path / "marl-eval.json", cwd=swept)  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert "CONS and IQL on pgm-3ag" in page
+    assert page.count("data:image/gif;base64,") == 2
+    assert len(list((tmp_path / "figures").glob("*.png"))) >= 2
+    assert json.loads((tmp_path / "marl-eval.json").read_text())["PatientGoldMiner"]
+    assert result.stdout.count("wrote ") == 2 + len(list((tmp_path / "figures").iterdir()))
+
+
+def test_a_report_reads_runs_without_what_trained_them(swept, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from consmarl.report.page import write_report\n"
+        "from consmarl.report.runs import read_runs\n"
+        f"write_report(read_runs([Path('runs')]), Path({str(tmp_path / 'page.html')!r}))\n"
+        "print([name for name in sys.modules if name == 'jax' or name.startswith('consmarl.training')])"
+    )
+    python = COMMAND.with_name("python")
+    assert subprocess.check_output([python, "-c", code], text=True, cwd=swept).strip() == "[]"
+
+
+def test_a_policy_is_watched_evaluated_and_exported(swept, tmp_path):
+    policy = swept / "runs" / "sweep" / "pgm-3ag" / "cons" / "seed-0"
+    watched = run("watch", policy, "--out", tmp_path / "policy.gif")
+    assert watched.returncode == 0, watched.stderr
+    with Image.open(tmp_path / "policy.gif") as image:
+        assert image.n_frames > 1
+    evaluated = run("evaluate", policy, "--episodes", "5")
+    assert evaluated.returncode == 0
+    assert re.search(r"team return +-?\d+\.\d+ ±", evaluated.stdout)
+    exported = run("export", policy, "--out", tmp_path / "policy.safetensors")
+    assert exported.returncode == 0
+    assert run("evaluate", tmp_path / "policy.safetensors", "--episodes", "5").stdout == evaluated.stdout
+
+
+def test_an_unfinished_run_says_how_to_look_at_it(swept, tmp_path):
+    copy = tmp_path / "copy"
+    subprocess.check_call(["cp", "-r", swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-0", copy])
+    (copy / "policy.safetensors").unlink()
+    for command in ("evaluate", "watch"):
+        result = run(command, copy)
+        assert result.returncode == 2
+        assert f"write one by `consmarl export {copy} --out policy.safetensors`" in result.stderr
+
+
+def test_a_configuration_goes_to_a_file_and_comes_back_with_changes(tmp_path, capsys):
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    assert main(["train", "--method", "cons", "--share.temperature", "0.5", "--write-config", str(first)]) == 0
+    assert main(["train", "--config", str(first), "--seed", "3", f"--write-config={second}"]) == 0
+    assert f"wrote {second}" in capsys.readouterr().out
+    config = TrainConfig.from_file(second)
+    assert (config.method, config.share.temperature, config.seed) == (Method.CONS, 0.5, 3)
+
+
+def test_list_shows_worlds_methods_and_studies():
+    listed = run("list").stdout
+    for name in ("pgm-6ag", "cleanup", "adhoc-td", *STUDIES):
+        assert name in listed
+    study = run("list", "--study", "ablation").stdout
+    assert "figure 9" in study
+    assert "CONS wo-TE" in study
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_every_option(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    shown = set(re.findall(r"(?:^[│\s]*|, )(--[a-z][a-z.0-9-]*)", text, flags=re.MULTILINE))
+    command = COMMANDS[name].kind([])
+    assert shown - {"--help"} == set(option_names(command if isinstance(command, type) else type(command)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["trian"], "no command 'trian': did you mean 'train'"),
+        (["train", "--epsiodes", "3"], "no option --epsiodes: did you mean '--episodes'"),
+        (["train", "--share.temprature", "3"], "did you mean '--share.temperature'"),
+        (["train", "--method", "con"], "--method has no value 'con': did you mean 'cons'?"),
+        (["train", "--env", "pgm-3g"], "no world 'pgm-3g': did you mean 'pgm-3ag'"),
+        (["train", "--episodes", "many"], "--episodes takes a whole number, not 'many'."),
+        (["train", "--learning-rate", "fast"], "--learning-rate takes a number, not 'fast'."),
+        (["train", "--episodes"], "Missing value for argument '--episodes'"),
+        (["train", "--share.temperature", "0.5"], "share.temperature is set, and nobody shares"),
+        (["train", "--num-envs", "4", "--episodes", "30"], "multiple of num_envs (4), not 30: 32 is the next."),
+        (["train", "--config", "none.json"], "no configuration none.json"),
+        (["train", "--config"], "--config names a file"),
+        (["resume", "nowhere"], "nowhere is not the directory of a run: it has no config.json."),
+        (["evaluate", "nowhere"], "no policy file nowhere"),
+        (["watch", "nowhere", "--env", "ft"], "name a world or a policy, not both"),
+        (["export", "nowhere"], "nowhere is not the directory of a run"),
+        (["report"], "name directories of runs"),
+        (["report", "nowhere"], "no directory nowhere"),
+        (["report", "."], ". holds no run: a run's directory has a config.json"),
+        (["report", "--study", "ablatoin"], "no study 'ablatoin': did you mean 'ablation'"),
+        (["report", "--study", "ablation"], "run the study first with `consmarl sweep --study ablation`"),
+        (["sweep", "--study", "pgm-3ag", "--scale", "7"], "scale must be above 0 and at most 1"),
+        (["sweep", "--methods", "iql", "--workers", "0"], "workers must be a whole number of at least 1"),
+        (["sweep", "--methods", "iql", "--ray", "auto", "--workers", "2"], "--workers is for this machine"),
+        (["sweep", "--methods", "iql", "--envs", "pgm-3g"], "no world 'pgm-3g'"),
+        (["list", "--env", "pgm-3g"], "no world 'pgm-3g'"),
+        (["bench", "--devices", "2"], "speed is measured on one core"),
+    ],
+)
+def test_wrong_input_gets_one_sentence_and_writes_nothing(arguments, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.startswith("consmarl: ")
+    assert len(said.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_trainings_do_not_share_a_directory(swept):
+    directory = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-0"
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
+    result = run("train", "--out", directory)
+    assert result.returncode == 2
+    assert f"go on with `consmarl resume {directory}`" in result.stderr
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_weights_are_drawn_without_any_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--study", "weights", "--figures", "figures"]) == 0
+    assert "h(x)" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "figures" / "weights.png").is_file()
+
+
+def test_bench_says_how_long_a_run_takes():
+    result = run("bench", "--set", *BRIEF["set"], "--hidden-size", "8", "--batch-episodes", "4")
+    assert result.returncode == 0, result.stderr
+    assert "training episode" in result.stdout
+    assert "run of 40,000 episodes" in result.stdout
+
+
+def test_help_and_version():
+    assert "usage: consmarl COMMAND" in run("--help").stdout
+    assert run("--version").stdout.startswith("consmarl ")
+    nothing = run()
+    assert nothing.returncode == 2
+    assert "sweep" in nothing.stdout
