@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    play every world at random and write pictures to demo/"
+	@echo "make demo    train CONS and IQL on a small world and compare them, in demo/"
 	@echo "make test    run the tests"
 	@echo "make lint    check style, types and the rooms' contracts"
 	@echo "make bench   measure speed on one core"
@@ -36,13 +36,14 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.environments
 	$(BIN)/python -m benchmarks.learning
 	$(BIN)/python -m benchmarks.sharing
+	$(BIN)/python -m benchmarks.workbench
 
+# What was finished before is not run again: `make clean` begins anew.
 demo: $(READY)
-	@mkdir -p demo
-	@for world in $$($(BIN)/consmarl list --ids); do \
-		$(BIN)/consmarl watch --env $$world --out demo/$$world.gif || exit 1; \
-	done
-	@echo "Random play of every world is in demo/: open the GIFs with a browser."
+	$(BIN)/consmarl sweep --config examples/demo.json --out demo/runs
+	$(BIN)/consmarl report demo/runs --out demo/report.html --title "IQL and CONS on a small Patient Gold Miner"
+	$(BIN)/consmarl watch demo/runs/pgm-3ag/cons/seed-0 --out demo/cons.gif
+	@echo "Open demo/report.html with a browser: curves, intervals, and both policies at work. demo/cons.gif is one of them."
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -89,7 +89,8 @@ def write_runs(directory: Path, num_groups: int = 20, num_seeds: int = 5, num_ro
 
 def _row(episode: int, value: float) -> dict[str, Any]:
     shared = {"requests": 3.5, "answers": 9.1, "advised": 3.0, "advised_share": 0.01, "budget_used": episode / 10,
-              "requests_left": [1] * 6, "answers_left": [1] * 6, "num_observations": episode, "table_fill": 0.2}  # fmt: skip
+              "requests_left": [1] * 6, "answers_left": [1] * 6, "num_observations": episode,
+              "table_fill": 0.2}  # fmt: skip
     learned = {"loss": 1.0, "td_error": 0.3, "gradient_norm": 2.0, "q_value": value, "epsilon": 0.05}
     played = {"return": value, "agent_returns": [value / 6] * 6, "gold_mined": 1.0, "stones_taken": 9.0}
     evaluated = {"evaluation_return": value, "evaluation_return_error": 0.5, "evaluation_gold_mined": 1.0,
@@ -123,8 +124,9 @@ def main() -> None:
     pin_to_one_core()
     nothing, everything = metrics_cost()
     cost = everything / nothing - 1
-    print(f"metrics  {nothing * 1e3:.1f} → {everything * 1e3:.1f} ms a PGM-6ag episode of CONS, {cost:+.1%}, a row every "
-          f"{CHUNK_EPISODES} episodes   goal {GOALS['metrics']:.0%}: {verdict(cost <= GOALS['metrics'])}")  # fmt: skip
+    print(f"metrics  {nothing * 1e3:.1f} → {everything * 1e3:.1f} ms a PGM-6ag episode of CONS, {cost:+.1%}, "
+          f"a row every {CHUNK_EPISODES} episodes   "
+          f"goal {GOALS['metrics']:.0%}: {verdict(cost <= GOALS['metrics'])}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ def write(request: "Report") -> None:
         from consmarl.report.marl_eval import write_marl_eval
 
         written.append(write_marl_eval(groups, request.marl_eval))
+    _print_finals(groups)
     for path in written:
         print(f"wrote {path}")
 
@@ -54,6 +55,26 @@ def _study_and_runs(request: "Report") -> tuple[dict[str, Any] | None, list[Run]
     if not found:
         raise UsageError(f"no run of the study is in {places[0]}: `{description['command']}` makes them.")
     return description, found
+
+
+def _print_finals(groups: list[Group]) -> None:
+    """Print what each group reached, as the page's table has it."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from consmarl.report.finals import by_world
+    from consmarl.report.tables import final_table
+    from consmarl.report.words import with_bounds
+
+    console = Console(highlight=False)
+    for world, there in by_world(groups).items():
+        found = final_table(there)
+        table = Table(world, "seeds", "final return [95 %]", "area under curve", box=None, pad_edge=False)
+        for row in found.rows:
+            reached, area = (with_bounds(each, found.decimals) for each in (row.mean, row.area))
+            table.add_row(row.label, str(row.num_seeds), Text(reached), Text(area))
+        console.print(table)
 
 
 def _show_policies(groups: list[Group]) -> None:
