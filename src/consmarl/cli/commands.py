@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import tyro
 
-WORLD_SETTINGS = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")]
+from consmarl.experiments.sweeps.request import Pairs, SweepRequest
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Watch:
     """Steps shown per second."""
     view_of: int | None = 0
     """Agent whose view is outlined; None for nobody's."""
-    set: WORLD_SETTINGS = ()
+    set: Pairs = ()
     """Parameters of the world, such as num_agents=8 grid=16,16."""
 
     def run(self) -> None:
@@ -126,42 +126,14 @@ class Export:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(SweepRequest):
     """Run methods × worlds × seeds × options, or a study of the paper; what is finished is not run again."""
-
-    study: str | None = None
-    """A figure of the paper by name; `consmarl list` shows them."""
-    scale: float = 1.0
-    """Shorten a study to this part of its episodes, with exploration, start of sharing and budgets."""
-    methods: tuple[str, ...] = ()
-    """Methods to compare."""
-    envs: tuple[str, ...] = ()
-    """Worlds to compare them in."""
-    seeds: tuple[int, ...] = ()
-    """Seeds to run each with; a study brings its own."""
-    options: WORLD_SETTINGS = ()
-    """Settings of all runs, named as in `consmarl train --help`: episodes=4000 share.temperature=0.3."""
-    vary: WORLD_SETTINGS = ()
-    """Settings to run with each of several values: share.temperature=0.1,0.3."""
-    set: WORLD_SETTINGS = ()
-    """Parameters of the worlds, such as num_agents=4 grid=9,9."""
-    config: Path | None = None
-    """A file with all of these: {"methods": [...], "envs": [...], "seeds": [...], "vary": {...}, "options": {...}}."""
-    out: Path | None = None
-    """Directory of the sweep [runs/sweep, or runs/paper and the scale for studies]."""
-    workers: int | None = None
-    """Runs at once on this machine [as many as there are cores]."""
-    ray: str | None = None
-    """Run on a Ray cluster instead: its address, or auto."""
-    dry_run: bool = False
-    """Only print what would be run."""
 
     def run(self) -> int:
         """Do what is missing; the exit code says whether all runs are finished."""
-        from consmarl.experiments.sweeps.command import SweepRequest, sweep
+        from consmarl.experiments.sweeps.command import sweep
 
-        values = {name: getattr(self, name) for name in SweepRequest.__dataclass_fields__}
-        return sweep(SweepRequest(**values))
+        return sweep(self)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import pytest
 
 from consmarl.errors import UsageError
 from consmarl.experiments.config import Method, TrainConfig
-from consmarl.experiments.sweeps.command import SweepRequest, default_directory, runs_of
+from consmarl.experiments.sweeps.command import default_directory, runs_of
 from consmarl.experiments.sweeps.plan import Sweep, Variant, check_against, sweep_from_file, variants_of
+from consmarl.experiments.sweeps.request import SweepRequest
 
 
 def test_a_sweep_is_worlds_by_methods_by_seeds_with_one_seed_of_everything_first():

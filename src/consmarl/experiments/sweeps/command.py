@@ -1,6 +1,5 @@
 """What `consmarl sweep` does: make a plan of what was asked for, do it, and sum it up."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,8 @@ from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, sweep_from_file, variants_of
+from consmarl.experiments.sweeps.request import SweepRequest
 from consmarl.experiments.sweeps.studies import find_study
-
-
-@dataclass(frozen=True)
-class SweepRequest:
-    """A sweep as it is asked for on the command line."""
-
-    study: str | None = None
-    scale: float = 1.0
-    methods: tuple[str, ...] = ()
-    envs: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
-    options: tuple[str, ...] = ()
-    vary: tuple[str, ...] = ()
-    set: tuple[str, ...] = ()
-    config: Path | None = None
-    out: Path | None = None
-    workers: int | None = None
-    ray: str | None = None
-    dry_run: bool = False
 
 
 def sweep(request: SweepRequest) -> int:
