@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 lint: $(READY)
 	$(BIN)/ruff check .

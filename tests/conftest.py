@@ -37,8 +37,10 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module")
 def compile_quickly():
-    """Small networks and worlds take longer to optimise than to run."""
+    """Small networks and worlds take longer to optimise than to run, here and in processes that a test starts."""
     jax.config.update("jax_disable_most_optimizations", True)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+    del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]
     jax.clear_caches()  # what other modules compile is optimised

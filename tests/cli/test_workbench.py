@@ -1,5 +1,6 @@
 """Every command through the real entry point, one after the other as people use them."""
 
+import functools
 import json
 import re
 import subprocess
@@ -11,12 +12,15 @@ from tests.experiments.small import COMMAND, SMALL
 from consmarl.cli import main
 from consmarl.cli.commands import COMMANDS
 from consmarl.cli.parsing import option_names
+from consmarl.experiments import bench
 from consmarl.experiments.config import Method, TrainConfig
 from consmarl.experiments.sweeps.studies import STUDIES
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 BRIEF = SMALL | dict(episodes=16, report_every=8, evaluate_every=8, checkpoint_every=8)
 OPTIONS = [f"{name}={getattr(value, 'value', value)}" for name, value in BRIEF.items() if name not in ("env", "set")]
-SWEEP = ["sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "0", "1", "--set", *BRIEF["set"],
+SWEEP = ["sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "3", "--set", *BRIEF["set"],
          "--options", *OPTIONS]  # fmt: skip
 
 
@@ -29,19 +33,19 @@ def swept(tmp_path_factory):
     directory = tmp_path_factory.mktemp("swept")
     result = run(*SWEEP, cwd=directory)
     assert result.returncode == 0, result.stderr
-    assert "4 finished: runs/sweep" in result.stdout
-    assert "pgm-3ag/iql/seed-0: finished" in result.stderr
+    assert "2 finished: runs/sweep" in result.stdout
+    assert "pgm-3ag/iql/seed-3: finished" in result.stderr
     return directory
 
 
 def test_a_sweep_shows_its_plan_and_runs_nothing_twice(swept):
     planned = run(*SWEEP, "--dry-run", cwd=swept)
     assert planned.returncode == 0
-    assert "pgm-3ag/cons/seed-1" in planned.stdout
-    assert "4 runs in runs/sweep" in planned.stdout
+    assert "pgm-3ag/cons/seed-3" in planned.stdout
+    assert "2 runs in runs/sweep" in planned.stdout
     again = run(*SWEEP, cwd=swept)
     assert again.returncode == 0
-    assert "4 runs, 0 to do" in again.stderr
+    assert "2 runs, 0 to do" in again.stderr
 
 
 def test_a_report_comes_with_policies_figures_and_a_file_for_marl_eval(swept, tmp_path):
@@ -68,7 +72,7 @@ def test_a_report_reads_runs_without_what_trained_them(swept, tmp_path):
 
 
 def test_a_policy_is_watched_evaluated_and_exported(swept, tmp_path):
-    policy = swept / "runs" / "sweep" / "pgm-3ag" / "cons" / "seed-0"
+    policy = swept / "runs" / "sweep" / "pgm-3ag" / "cons" / "seed-3"
     watched = run("watch", policy, "--out", tmp_path / "policy.gif")
     assert watched.returncode == 0, watched.stderr
     with Image.open(tmp_path / "policy.gif") as image:
@@ -83,7 +87,7 @@ def test_a_policy_is_watched_evaluated_and_exported(swept, tmp_path):
 
 def test_an_unfinished_run_says_how_to_look_at_it(swept, tmp_path):
     copy = tmp_path / "copy"
-    subprocess.check_call(["cp", "-r", swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-0", copy])
+    subprocess.check_call(["cp", "-r", swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3", copy])
     (copy / "policy.safetensors").unlink()
     for command in ("evaluate", "watch"):
         result = run(command, copy)
@@ -163,7 +167,7 @@ def test_wrong_input_gets_one_sentence_and_writes_nothing(arguments, sentence, t
 
 
 def test_two_trainings_do_not_share_a_directory(swept):
-    directory = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-0"
+    directory = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3"
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
     result = run("train", "--out", directory)
     assert result.returncode == 2
@@ -178,11 +182,12 @@ def test_weights_are_drawn_without_any_run(tmp_path, monkeypatch):
     assert (tmp_path / "figures" / "weights.png").is_file()
 
 
-def test_bench_says_how_long_a_run_takes():
-    result = run("bench", "--set", *BRIEF["set"], "--hidden-size", "8", "--batch-episodes", "4")
-    assert result.returncode == 0, result.stderr
-    assert "training episode" in result.stdout
-    assert "run of 40,000 episodes" in result.stdout
+def test_bench_says_how_long_a_run_takes(monkeypatch, capsys):
+    monkeypatch.setattr(bench, "measure", functools.partial(bench.measure, turn_seconds=0.01))
+    assert main(["bench", "--set", *BRIEF["set"], "--hidden-size", "8", "--batch-episodes", "4"]) == 0
+    printed = capsys.readouterr().out
+    assert "training episode" in printed
+    assert "run of 40,000 episodes" in printed
 
 
 def test_help_and_version():

@@ -20,7 +20,6 @@ COMMAND = Path(sys.executable).with_name("consmarl")
 # Whoever may be killed must not be writing to the cache of compiled programs that all tests share.
 COMPILING_ANEW = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 ONLY_READING = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "inf"}
-COMPILING_QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "true"}
 
 
 def arguments(config):

@@ -12,7 +12,6 @@ from safetensors.numpy import load_file
 from tests.experiments.small import (
     COMMAND,
     COMPILING_ANEW,
-    COMPILING_QUICKLY,
     ONLY_READING,
     SMALL,
     arguments,
@@ -26,6 +25,8 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.policies import export_policy, load_policy
 from consmarl.experiments.train import resume, train
+
+pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 
 @pytest.fixture(scope="module")
@@ -160,16 +161,15 @@ def test_an_unfinished_run_can_be_exported(uninterrupted, tmp_path):
 def test_a_run_on_two_devices_resumes_and_exports(tmp_path):
     out = tmp_path / "double"
     settings = SMALL | dict(episodes=32, evaluate_every=32, devices=2)
-    quickly = dict(stderr=subprocess.DEVNULL, env=os.environ | COMPILING_QUICKLY)
-    subprocess.check_call([COMMAND, "train", "--out", out, *arguments(settings)], **quickly)
+    subprocess.check_call([COMMAND, "train", "--out", out, *arguments(settings)], stderr=subprocess.DEVNULL)
     whole = rows(out), load_file(out / "policy.safetensors")
     newest = max((out / "checkpoints").glob("checkpoint-*"))
     subprocess.check_call(["rm", "-r", newest, out / "policy.safetensors"])
-    subprocess.check_call([COMMAND, "resume", out], **quickly)
+    subprocess.check_call([COMMAND, "resume", out], stderr=subprocess.DEVNULL)
     again = rows(out), load_file(out / "policy.safetensors")
     assert whole[0] == again[0]
     assert all(np.array_equal(whole[1][name], again[1][name]) for name in whole[1])
-    subprocess.check_call([COMMAND, "export", out, "--out", tmp_path / "policy.safetensors"], **quickly)
+    subprocess.check_call([COMMAND, "export", out, "--out", tmp_path / "policy.safetensors"], stderr=subprocess.DEVNULL)
 
 
 def test_a_foreign_file_is_no_policy(tmp_path):

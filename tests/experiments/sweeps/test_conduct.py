@@ -22,6 +22,8 @@ from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
 from consmarl.experiments.train import train
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 OPTIONS = {name: getattr(value, "value", value) for name, value in SMALL.items() if name not in ("env", "set")}
 RUNS = Sweep(("pgm-3ag",), variants_of(("iql", "cons"), {}), (0, 1), TrainConfig(**SMALL)).runs()
 ARGUMENTS = [

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.experiments.small import COMMAND, SMALL, assert_same_run
@@ -12,21 +14,31 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.train import train
 
-cluster_utils = pytest.importorskip("ray.cluster_utils")
+pytest.importorskip("ray")
+pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 LONGER = SMALL | dict(episodes=1_600)
 RUNS = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0, 1), TrainConfig(**LONGER)).runs()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
     """A head that does no work and two nodes with a core each."""
-    cluster = cluster_utils.Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}, shutdown_at_exit=False
-    )
-    cluster.nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    yield cluster
-    cluster.shutdown()
+    process = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("ray_cluster.py")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    with process:
+        yield process
+        process.stdin.close()
+
+
+def heard(cluster, word):
+    """Wait until the cluster says something that begins with a word, and return the rest."""
+    for line in cluster.stdout:
+        if line.startswith(word):
+            return line.removeprefix(word).strip()
+    raise AssertionError("the cluster is gone")
 
 
 def wait_until(has_happened, process, seconds=240):
@@ -38,16 +50,15 @@ def wait_until(has_happened, process, seconds=240):
 
 
 def test_runs_whose_node_dies_go_on_elsewhere_and_end_as_if_nothing_had_happened(cluster, tmp_path):
-    options = [
-        f"{name}={getattr(value, 'value', value)}" for name, value in LONGER.items() if name not in ("env", "set")
-    ]
+    words = (f"{name}={getattr(value, 'value', value)}" for name, value in LONGER.items() if name not in ("env", "set"))
     arguments = ["sweep", "--methods", "iql", "--envs", "pgm-3ag", "--seeds", "0", "1", "--set", *LONGER["set"],
-                 "--options", *options, "--out", tmp_path, "--ray", cluster.address]  # fmt: skip
+                 "--options", *words, "--out", tmp_path, "--ray", heard(cluster, "address")]  # fmt: skip
     sweep = subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     with sweep:
         metrics = [tmp_path / run.name / "metrics.jsonl" for run in RUNS]
         wait_until(lambda: all(path.exists() and path.read_text().count("\n") > 8 for path in metrics), sweep)
-        cluster.remove_node(cluster.nodes[0], allow_graceful=False)
+        print("kill", file=cluster.stdin, flush=True)
+        heard(cluster, "killed")
         output = sweep.communicate(timeout=240)[0]
     assert sweep.returncode == 0, output
     assert "a Ray cluster of 3 nodes and 2 cores" in output
