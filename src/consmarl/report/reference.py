@@ -84,6 +84,7 @@ def landmarks_for(world: str, methods_shown: set[str]) -> list[Landmark]:
 
 
 def _is_the_method_itself(group: Group) -> bool:
+    """Whether agents share as their method does; when they begin and how much they may ask goes with a run's length."""
     run = group.runs[0]
-    is_altered = any(value is not None for value in (run.config.get("share") or {}).values())
-    return not is_altered and run.facts.get("label") in (None, run.method)
+    set_here = {name for name, value in (run.config.get("share") or {}).items() if value is not None}
+    return set_here <= {"start_episode", "budget_requests"} and run.facts.get("label") in (None, run.method)
