@@ -42,7 +42,7 @@ bench: $(READY)
 demo: $(READY)
 	$(BIN)/consmarl sweep --config examples/demo.json --out demo/runs
 	$(BIN)/consmarl report demo/runs --out demo/report.html --title "IQL and CONS on a small Patient Gold Miner"
-	$(BIN)/consmarl watch demo/runs/pgm-3ag/cons/seed-0 --out demo/cons.gif
+	$(BIN)/consmarl watch demo/runs/pgm-3ag/cons/seed-2 --out demo/cons.gif
 	@echo "Open demo/report.html with a browser: curves, intervals, and both policies at work. demo/cons.gif is one of them."
 
 clean:
