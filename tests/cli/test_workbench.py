@@ -3,11 +3,12 @@
 import functools
 import json
 import re
+import signal
 import subprocess
 
 import pytest
 from PIL import Image
-from tests.experiments.small import COMMAND, SMALL
+from tests.experiments.small import COMMAND, SMALL, wait_for_rows
 
 from consmarl.cli import main
 from consmarl.cli.commands import COMMANDS
@@ -196,3 +197,32 @@ def test_help_and_version():
     nothing = run()
     assert nothing.returncode == 2
     assert "sweep" in nothing.stdout
+
+
+def test_a_report_goes_without_pictures_that_cannot_be_made(swept, tmp_path):
+    runs = tmp_path / "runs"
+    subprocess.check_call(["cp", "-r", swept / "runs" / "sweep", runs])
+    for path in runs.rglob("policy.gif"):
+        path.unlink()
+    (runs / "pgm-3ag" / "cons" / "seed-3" / "policy.safetensors").write_bytes(b"damaged")
+    result = run("report", runs, "--out", tmp_path / "report.html")
+    assert result.returncode == 0, result.stderr
+    assert "no picture of pgm-3ag" in result.stderr
+    assert "is not a safetensors file" in result.stderr
+    assert (tmp_path / "report.html").read_text().count("data:image/gif;base64,") == 1
+
+
+def test_an_interrupted_sweep_saves_its_runs_and_goes_on(tmp_path):
+    longer = ["episodes=800" if word == "episodes=16" else word for word in SWEEP] + ["--out", tmp_path / "sweep"]
+    process = subprocess.Popen([COMMAND, *longer], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    metrics = tmp_path / "sweep" / "pgm-3ag" / "cons" / "seed-3" / "metrics.jsonl"
+    with process:
+        wait_for_rows(metrics.parent, process, 5)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "The same command again runs what is missing." in said
+    stopped_after = len(metrics.read_text().splitlines())
+    assert 5 <= stopped_after < 101
+    assert run(*longer).returncode == 0
+    assert [json.loads(line)["episode"] for line in metrics.read_text().splitlines()] == list(range(0, 801, 8))

@@ -1,6 +1,6 @@
 """What `consmarl report` does: find the runs, show their policies, write the page and whatever else is wanted."""
 
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Any
 
 from consmarl.errors import UsageError
@@ -78,7 +78,10 @@ def _print_finals(groups: list[Group]) -> None:
 
 
 def _show_policies(groups: list[Group]) -> None:
-    """Write an episode of a policy of each group, where there is none yet and the world can be drawn."""
+    """Write an episode of a policy of each group, where there is none yet and the world can be drawn.
+
+    A report is worth having without: runs may lie where nobody may write, or be of another version.
+    """
     from consmarl.environments.foreign import is_foreign
     from consmarl.experiments.watch import policy_gif
     from consmarl.files import POLICY_GIF
@@ -86,5 +89,9 @@ def _show_policies(groups: list[Group]) -> None:
 
     for group in groups:
         run = shown_run(group)
-        if run is not None and not is_foreign(run.config["env"]) and not (Path(run.path) / POLICY_GIF).exists():
+        if run is None or is_foreign(run.config["env"]) or (run.path / POLICY_GIF).exists():
+            continue
+        try:
             policy_gif(run.path)
+        except UsageError as error:
+            print(f"no picture of {group.name}: {error}", file=sys.stderr)

@@ -18,7 +18,7 @@ from consmarl.experiments.sweeps.studies import find_study
 
 
 def sweep(request: SweepRequest) -> int:
-    """Do what is missing; return 0 if all runs are finished, and 1 if some are not."""
+    """Do what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
     if request.dry_run:
@@ -32,7 +32,7 @@ def sweep(request: SweepRequest) -> int:
     finally:
         workers.close()
     _print_result(result)
-    return 0 if result.is_complete else 1
+    return 0 if result.is_complete else 130 if result.states["stopped"] or result.states["waiting"] else 1
 
 
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
