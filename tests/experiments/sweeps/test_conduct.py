@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
 from consmarl.experiments.sweeps.conduct import conduct
-from consmarl.experiments.sweeps.job import Outcome, outcome_of
+from consmarl.experiments.sweeps.job import Job, Outcome, outcome_of
 from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
+from consmarl.experiments.sweeps.ray_workers import STOP, run_job
 from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
 from consmarl.experiments.train import train
 
@@ -206,3 +208,19 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
     worker.stdin.close()
     assert worker.wait(timeout=20) == 3
     assert len(rows(tmp_path / "run")) < 61
+
+
+def test_a_task_of_a_cluster_stops_when_a_file_says_so_even_if_signals_are_blocked_there(tmp_path):
+    job = Job("run", tmp_path / "run", RUNS[0].config.with_options({"episodes": 48_000}).to_json())
+
+    def on_a_node():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as Ray's workers do
+        return run_job(job)
+
+    with ThreadPoolExecutor() as pool:
+        outcome = pool.submit(on_a_node)
+        wait_until(lambda: (job.out / "metrics.jsonl").exists() and len(rows(job.out)) > 3)
+        (job.out / STOP).touch()
+        assert outcome.result(timeout=60) == Outcome("stopped")
+    assert (job.out / "checkpoints").is_dir()
+    assert run_job(job) == Outcome("stopped")  # one that has not begun does not begin either

@@ -61,7 +61,7 @@ def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
         for view in views:
             view.state = "finished" if is_finished(view.directory) else "waiting"
         waiting = [(run, view) for run, view in zip(runs, views, strict=True) if view.state == "waiting"]
-        jobs = [Job(run.name, view.directory, run.config.to_json(), run.label) for run, view in waiting]
+        jobs = [Job(run.name, view.directory.resolve(), run.config.to_json(), run.label) for run, view in waiting]
         with SweepScreen(views, f"{len(runs)} runs, {len(jobs)} to do, {workers.description}: {out}") as screen:
             _work_off(jobs, workers, {view.name: view for view in views}, screen)
     errors = {view.name: view.error for view in views if view.error is not None}

@@ -27,7 +27,7 @@ class Job:
     """What a worker has to know."""
 
     name: str
-    out: Path
+    out: Path  # absolute: it may be done from elsewhere
     config: str  # JSON
     label: str | None = None
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
@@ -55,7 +55,7 @@ class WorkerProcess:
                 env=os.environ | flags,
                 process_group=0 if os.name == "posix" else None,  # so that Ctrl-C reaches the sweep, which passes it on
             )
-        told = {"out": str(job.out.resolve()), "config": job.config, "label": job.label, "command": job.command}
+        told = {"out": str(job.out), "config": job.config, "label": job.label, "command": job.command}
         # left open: the worker ends when this process does
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
         _input(self.process).flush()

@@ -13,22 +13,27 @@ from typing import Any
 from consmarl.errors import UsageError
 from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess
 
+STOP = ".stop"
+SECONDS_BETWEEN_LOOKS = 0.2
 SECONDS_TO_REACH = 10.0
 RETRIES = 5  # of runs whose worker or node dies
 
 
 def run_job(job: Job) -> Outcome:
-    """Do a job on whatever node this is; a task that is cancelled has its run save itself."""
-    worker = WorkerProcess(job, core=None)
-    is_asked_to_stop = False
-    while (outcome := worker.outcome()) is None:
-        try:
-            time.sleep(0.2)
-        except KeyboardInterrupt:  # how Ray cancels
-            if not is_asked_to_stop:
-                worker.stop()
-            is_asked_to_stop = True
-    return outcome
+    """Do a job on whatever node this is, until it is done or a file in its directory asks it to stop."""
+    worker = None
+    is_stopping = False
+    while True:
+        if not is_stopping and (job.out / STOP).exists():
+            if worker is None:
+                return Outcome("stopped")
+            worker.stop()
+            is_stopping = True
+        if worker is None:
+            worker = WorkerProcess(job, core=None)
+        if (outcome := worker.outcome()) is not None:
+            return outcome
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _reach(address: str) -> None:
@@ -68,6 +73,7 @@ class RayWorkers:
 
     def start(self, job: Job) -> None:
         """Hand a run to the cluster."""
+        (job.out / STOP).unlink(missing_ok=True)
         self._tasks[self._run_job.remote(job)] = job
 
     def ended(self) -> Iterator[tuple[Job, Outcome]]:
@@ -77,6 +83,7 @@ class RayWorkers:
         done, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
         for task in done:
             job = self._tasks.pop(task)
+            (job.out / STOP).unlink(missing_ok=True)
             try:
                 yield job, self._ray.get(task)
             except self._ray.exceptions.TaskCancelledError:
@@ -85,9 +92,11 @@ class RayWorkers:
                 yield job, Outcome("failed", f"lost by the cluster: {str(error).splitlines()[0]}")
 
     def stop(self) -> None:
-        """Ask all runs to save themselves."""
-        for task in self._tasks:
-            self._ray.cancel(task)
+        """Ask all runs to save themselves: by a file, since Ray does not interrupt a task that is under way."""
+        for task, job in self._tasks.items():
+            job.out.mkdir(parents=True, exist_ok=True)
+            (job.out / STOP).touch()
+            self._ray.cancel(task)  # which keeps those that wait from beginning
 
     def close(self) -> None:
         """Leave the cluster as it is."""

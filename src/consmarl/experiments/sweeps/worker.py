@@ -6,6 +6,7 @@ alive: when it closes, the worker ends. So nothing is left running when a sweep 
 
 import json
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -27,6 +28,8 @@ def main() -> int:
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})  # before JAX counts the cores
+    if hasattr(signal, "pthread_sigmask"):  # whoever started it may have blocked what it is stopped with, as Ray does
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     sys.argv = job["command"]  # what the run's directory tells that it was made with
     threading.Thread(target=_end_when_alone, daemon=True).start()
     out = Path(job["out"])
