@@ -43,8 +43,10 @@ def test_shortening_keeps_all_proportions():
 
 
 def test_a_study_can_be_run_with_settings_of_ones_own():
-    runs = STUDIES["ft"].sweep(0.1, {"preset": "recommended"}).runs()
+    runs = STUDIES["ft"].sweep(0.1, {"preset": "recommended", "share.temperature": 0.5}).runs()
     assert {run.config.preset.value for run in runs} == {"recommended"}
+    assert {run.config.share.temperature for run in runs if run.label == "CONS"} == {0.5}
+    assert {run.config.share.temperature for run in runs if run.label != "CONS"} == {None}
 
 
 def test_the_ablations_are_the_papers():

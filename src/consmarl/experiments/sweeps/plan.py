@@ -76,9 +76,7 @@ def variants_of(
     for method in methods:
         if method not in known:
             raise UsageError(f"there is no method {method!r}: {nearest(method, known)}")
-        has = options_of(TrainConfig(method=Method(method)).sharing_kind)
-        fixed = {name: value for name, value in options.items() if _is_for(has, name)}
-        names = [name for name in vary if _is_for(has, name)]
+        fixed, names = fitting(method, options), list(fitting(method, vary))
         for values in itertools.product(*(vary[name] for name in names)):
             varied = dict(zip(names, values, strict=True))
             told = [f"{name.removeprefix('share.')}={value}".replace("/", "_") for name, value in varied.items()]
@@ -89,8 +87,10 @@ def variants_of(
     return tuple(variants)
 
 
-def _is_for(has: set[str], name: str) -> bool:
-    return not name.startswith("share.") or name.removeprefix("share.") in has
+def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options but for those of sharing that this method does not have."""
+    has = {f"share.{name}" for name in options_of(TrainConfig(method=Method(method)).sharing_kind)}
+    return {name: value for name, value in options.items() if not name.startswith("share.") or name in has}
 
 
 def sweep_from_file(path: Path) -> Sweep:

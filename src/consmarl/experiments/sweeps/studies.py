@@ -13,7 +13,7 @@ from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.sharing_options import SharingKind
-from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, Variant
+from consmarl.experiments.sweeps.plan import Sweep, Variant, fitting
 
 FIRST_SEED = 10
 EPISODES_IN_STEPS_OF = 40  # so that a shortened run divides into rounds and rows
@@ -58,9 +58,9 @@ class Study:
         if self.env is None:
             raise UsageError(f"the study {self.name} needs no runs: `consmarl report --study {self.name}` draws it.")
         check_scale(scale)
-        base = TrainConfig(env=self.env, episodes=self.episodes).with_options(options or {})
-        shortened = tuple(_shortened(base, variant, scale) for variant in self.variants)
-        return Sweep((self.env,), shortened, tuple(range(FIRST_SEED, FIRST_SEED + self.num_seeds)), base)
+        base = TrainConfig(env=self.env, episodes=self.episodes)
+        variants = tuple(_shortened(base, _with(variant, options or {}), scale) for variant in self.variants)
+        return Sweep((self.env,), variants, tuple(range(FIRST_SEED, FIRST_SEED + self.num_seeds)), base)
 
     def description(self, scale: float = 1.0) -> dict[str, Any]:
         """Return what a report has to know, in plain JSON."""
@@ -78,6 +78,11 @@ def check_scale(scale: float) -> None:
     """A study can be shortened, and not stretched."""
     if not 0 < scale <= 1:
         raise UsageError(f"scale must be above 0 and at most 1, such as 0.1, not {scale}.")
+
+
+def _with(variant: Variant, options: Mapping[str, Any]) -> Variant:
+    """Add settings of one's own, where the method has them; what makes the variant stays."""
+    return Variant(variant.name, fitting(variant.options["method"], options) | dict(variant.options), variant.label)
 
 
 def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
@@ -145,8 +150,3 @@ def find_study(name: str) -> Study:
     if name not in STUDIES:
         raise UsageError(f"there is no study {name!r}: {nearest(name, STUDIES)}")
     return STUDIES[name]
-
-
-def planned(name: str, scale: float, options: Mapping[str, Any]) -> list[PlannedRun]:
-    """Return the runs of a study."""
-    return find_study(name).sweep(scale, options).runs()
