@@ -73,6 +73,14 @@ def test_a_failed_run_is_reported_and_only_it_runs_again(tmp_path, capsys):
     assert again.started == [bad]
 
 
+def test_a_run_that_cannot_begin_does_not_take_the_sweep_down(tmp_path):
+    runs = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0,), TrainConfig(**SMALL)).runs()
+    (tmp_path / "pgm-3ag").write_text("a file where a directory should be")
+    result = conduct(runs, tmp_path, LocalWorkers(1))
+    assert result.states == Counter(failed=1)
+    assert "cannot write to" in result.errors[runs[0].name]
+
+
 def test_a_finished_sweep_has_nothing_to_do(tmp_path):
     conduct(RUNS, tmp_path, InstantWorkers())
     again = InstantWorkers()
@@ -89,7 +97,9 @@ def test_ends_are_put_into_words(tmp_path):
     assert outcome_of(tmp_path, 0) == Outcome("finished")
     assert outcome_of(tmp_path, 130) == Outcome("stopped")
     assert outcome_of(tmp_path, -9) == Outcome("failed", "killed by signal 9 (SIGKILL)")
-    assert "log.txt says more" in outcome_of(tmp_path, 7).error
+    assert outcome_of(tmp_path, 7).error == "ended with code 7: it said nothing"
+    (tmp_path / "log.txt").write_text("first\nMemoryError: no room\n\n")
+    assert outcome_of(tmp_path, 7).error == "ended with code 7: MemoryError: no room"
     write_failure(tmp_path, "no space left.")
     assert outcome_of(tmp_path, 1) == Outcome("failed", "no space left.")
 

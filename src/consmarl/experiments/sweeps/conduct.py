@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from consmarl.errors import UsageError
 from consmarl.experiments.directory import held, is_finished
 from consmarl.experiments.sweeps.job import Job, Outcome
 from consmarl.experiments.sweeps.plan import PlannedRun, check_against
@@ -81,7 +82,12 @@ def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], scre
                 screen.say("stopping: runs save themselves; once more to stop at once.")
             while queue and workers.has_room():
                 job = queue.pop(0)
-                workers.start(job)
+                try:
+                    workers.start(job)
+                except UsageError as error:  # no room for a log, say: the others may have some
+                    views[job.name].end("failed", str(error))
+                    screen.tell(views[job.name])
+                    continue
                 num_running += 1
                 views[job.name].begin()
             for job, outcome in workers.ended():

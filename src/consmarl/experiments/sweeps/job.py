@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from consmarl.experiments.directory import read_json
-from consmarl.files import FAILURE
+from consmarl.files import FAILURE, explained
 
 LOG = "log.txt"
 
@@ -43,18 +43,19 @@ class WorkerProcess:
     def __init__(self, job: Job, core: int | None) -> None:
         """Start it; what it says goes to the run's log."""
         self.job, self.core = job, core
-        job.out.mkdir(parents=True, exist_ok=True)
-        (job.out / FAILURE).unlink(missing_ok=True)
         flags = {} if core is not None else {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {_ONE_THREAD}".strip()}
-        with (job.out / LOG).open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "consmarl.experiments.sweeps.worker"],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=os.environ | flags,
-                process_group=0 if os.name == "posix" else None,  # so that Ctrl-C reaches the sweep, which passes it on
-            )
+        with explained(job.out):
+            job.out.mkdir(parents=True, exist_ok=True)
+            (job.out / FAILURE).unlink(missing_ok=True)
+            with (job.out / LOG).open("ab") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "consmarl.experiments.sweeps.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    env=os.environ | flags,
+                    process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the sweep, which passes it on
+                )
         told = {"out": str(job.out), "config": job.config, "label": job.label, "command": job.command}
         # left open: the worker ends when this process does
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
@@ -83,7 +84,12 @@ def outcome_of(out: Path, code: int) -> Outcome:
     told = read_json(out / FAILURE).get("error")
     if told is None and code < 0:
         told = f"killed by signal {-code} ({signal.Signals(-code).name})"
-    return Outcome("failed", told or f"ended with code {code}; {out / LOG} says more")
+    return Outcome("failed", told or f"ended with code {code}: {_last_line(out / LOG)}")
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:

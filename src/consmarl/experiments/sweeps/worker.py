@@ -57,8 +57,11 @@ def _work(config: TrainConfig, out: Path, label: str | None) -> None:
 
 
 def _failed(out: Path, sentence: str) -> int:
+    try:
+        write_failure(out, sentence)
+    except UsageError as error:  # a full disk has no room for that either
+        print(error, file=sys.stderr)
     print(sentence, file=sys.stderr)
-    write_failure(out, sentence)
     return 1
 
 
