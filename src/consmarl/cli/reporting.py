@@ -1,6 +1,8 @@
 """What `consmarl report` does: find the runs, show their policies, write the page and whatever else is wanted."""
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from consmarl.errors import UsageError
@@ -13,23 +15,27 @@ if TYPE_CHECKING:
 def write(request: "Report") -> None:
     """Write what is asked for and say where it is."""
     study, runs = _study_and_runs(request)
-    from consmarl.report.page import write_report
-
     groups = grouped(runs)
     if request.gifs:
         _show_policies(groups)
-    written = [write_report(runs, request.out, title=request.title, study=study)]
+    _print_finals(groups)
+    for path in _written(request, study, runs, groups):
+        print(f"wrote {path}", flush=True)  # each when it is there: what follows may be refused
+
+
+def _written(request: "Report", study: dict[str, Any] | None, runs: list[Run], groups: list[Group]) -> Iterator[Path]:
+    """Write one file after the other."""
+    from consmarl.report.page import write_report
+
+    yield write_report(runs, request.out, title=request.title, study=study)
     if request.figures is not None:
         from consmarl.report.figures import write_figures
 
-        written += write_figures(groups, request.figures, study=study)
+        yield from write_figures(groups, request.figures, study=study)
     if request.marl_eval is not None:
         from consmarl.report.marl_eval import write_marl_eval
 
-        written.append(write_marl_eval(groups, request.marl_eval))
-    _print_finals(groups)
-    for path in written:
-        print(f"wrote {path}")
+        yield write_marl_eval(groups, request.marl_eval)
 
 
 def _study_and_runs(request: "Report") -> tuple[dict[str, Any] | None, list[Run]]:
