@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.small import COMMAND, ONLY_READING, SMALL, assert_same_run, rows
+from tests.experiments.sweeps.processes import children_of, is_alive
 
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
@@ -132,23 +133,6 @@ def alone(tmp_path_factory):
     return directory
 
 
-def workers_of(sweep):
-    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return [pid for pid in pids if fact_of(pid, 1) == str(sweep)]
-
-
-def is_alive(pid):
-    return fact_of(pid, 0) not in (None, "Z")
-
-
-def fact_of(pid, number):
-    """What Linux tells of a process after its name: its state, its parent, …"""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[number]
-    except OSError:  # it has just ended
-        return None
-
-
 def wait_until(has_happened, seconds=120):
     deadline = time.monotonic() + seconds
     while not has_happened():
@@ -167,13 +151,13 @@ def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no
         assert repeated.returncode == 2
         assert "a sweep in" in repeated.stderr
         assert "is under way" in repeated.stderr
-        workers = workers_of(sweep.pid)
+        workers = children_of(sweep.pid)
         assert workers
         # one worker is killed alone, as by a system that runs out of memory: the sweep goes on and tells of it
         os.kill(workers[0], signal.SIGKILL)
         wait_until(lambda: "SIGKILL" in sweep.stdout.readline())
-        wait_until(lambda: workers_of(sweep.pid) and workers[0] not in workers_of(sweep.pid))
-        workers = workers_of(sweep.pid)
+        wait_until(lambda: children_of(sweep.pid) and workers[0] not in children_of(sweep.pid))
+        workers = children_of(sweep.pid)
         sweep.kill()
         sweep.communicate()
     wait_until(lambda: not any(is_alive(pid) for pid in workers), seconds=20)
