@@ -16,6 +16,8 @@ from consmarl import AdHocTD, Cons
 from consmarl.environments import registry
 from consmarl.experiments.sharing_options import SharingKind
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
