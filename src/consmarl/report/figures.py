@@ -34,7 +34,7 @@ SUFFIXES = ("png", "pdf", "svg")
 METRIC_NAMES = {
     "evaluation_return": "team return (greedy)",
     "return": "team return (training)",
-    "budget_used": "requests made, mean per agent",
+    "budget_used": "requests spent, mean per agent",
 }
 STYLE = {
     "font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
@@ -166,7 +166,7 @@ def _figures_of_worlds(groups: Sequence[Group]) -> "Iterator[tuple[str, Figure]]
         name = re.sub(r"[^A-Za-z0-9.=]+", "-", world).strip("-")
         figures = {
             "return": curves_figure(panels, "evaluation_return", world, strokes),
-            "budget": curves_figure(panels, "budget_used", f"{world}: requests made", strokes),
+            "budget": curves_figure(panels, "budget_used", f"{world}: requests spent", strokes),
             "counters": counters_figure(panels, f"{world}: what the final policies do", strokes),
         }
         yield from ((f"{name}-{kind}", figure) for kind, figure in figures.items() if figure is not None)
