@@ -24,6 +24,7 @@ def hand_made_batch(seed=0, agents=AGENTS):
         rewards=jnp.asarray(rng.normal(size=(agents, EPISODES, STEPS)), jnp.float32),
         num_steps=jnp.array([1, 5, 3, 5]),
         terminated=jnp.array([True, False, True, False]),
+        epsilon=jnp.asarray(rng.uniform(0.1, 0.5, (EPISODES, STEPS)), jnp.float32),
     )
 
 

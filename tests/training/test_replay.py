@@ -23,6 +23,7 @@ def episodes(first, count):
         rewards=jnp.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(jnp.float32),
         num_steps=numbers,
         terminated=numbers % 2 == 0,
+        epsilon=jnp.broadcast_to(numbers[:, None], (count, 3)).astype(jnp.float32),
     )
 
 

@@ -3,12 +3,16 @@
 A learner is a frozen, hashable record of settings whose methods are pure. It acts for the whole team at once, so
 methods whose agents exchange messages fit as well as independent ones; its state is a pytree of its own making, so
 mixers, critics and further networks fit; it gets whole episodes of all agents, so learning from others' does too.
-Learners without replay say so by `is_on_policy`, and are given the episodes just played.
+Learners without replay say so by `is_on_policy`, and are given the episodes just played. What a team decided for a whole
+episode, such as the strategy that it follows, goes with the episode as its `notes`.
 
 Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning.
 """
 
 import abc
+import enum
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -72,6 +76,28 @@ class EpisodeBatch(NamedTuple):
     rewards: jax.Array  # float32 [agent, episode, step]
     num_steps: jax.Array  # int32 [episode]
     terminated: jax.Array  # bool [episode]: it ended because the task was over, not for want of time
+    epsilon: jax.Array  # float32 [episode, step], with which actions were chosen
+    notes: Any = ()  # [episode, …], what the learner wants to be kept with an episode
+
+
+BY_AGENT = ("codes", "actions", "rewards")  # these have agents before episodes
+
+
+def map_episodes(function: Callable[..., Any], *batches: EpisodeBatch) -> EpisodeBatch:
+    """Apply a function of (number of the axis of episodes, a leaf of each batch) to all leaves."""
+    return EpisodeBatch(
+        *(
+            jax.tree.map(functools.partial(function, int(name in BY_AGENT)), *(getattr(each, name) for each in batches))
+            for name in EpisodeBatch._fields
+        )
+    )
+
+
+class Scores(enum.Enum):
+    """What the scores of actions are."""
+
+    VALUES = "values"  # what an action is worth: teammates can advise on it
+    LOGITS = "logits"  # of a policy to draw from
 
 
 class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
@@ -79,6 +105,7 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
 
     spec: TeamSpec
     is_on_policy: bool = False
+    scores: Scores = Scores.VALUES
 
     @abc.abstractmethod
     def init(self, key: jax.Array) -> StateT:
@@ -101,6 +128,16 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
     @abc.abstractmethod
     def update(self, state: StateT, batch: EpisodeBatch, key: jax.Array) -> tuple[StateT, Metrics]:
         """Learn from a batch once."""
+
+    def notes(self, memory: MemoryT) -> Any:
+        """Return what is to be kept with the episodes that ended with this memory: [env, …]."""
+        del memory
+        return ()
+
+    def update_flop(self, num_episodes: int, num_steps: int) -> float | None:
+        """Return the arithmetic of one update's matrix products, or None where nobody has counted it."""
+        del num_episodes, num_steps
+        return None
 
 
 AnyLearner = Learner[Any, Any, Any]

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.learners.policy_gradient import mixed_log_policy
+
 
 @dataclass(frozen=True)
 class LinearSchedule:
@@ -114,6 +116,22 @@ class EpsilonZGreedy(Exploration):
         action = jnp.where(begins, drawn, state.action)
         num_left = jnp.where(begins, length - 1, jnp.maximum(state.num_left - 1, 0))
         return _merged(goes_on | begins, begins, action, scores, Run(action, num_left))
+
+
+@dataclass(frozen=True)
+class SampledPolicy(Exploration):
+    """An action drawn from the policy whose logits the scores are, mixed with ε of the uniform one (GA-Comm)."""
+
+    def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
+        """Nothing is remembered."""
+        del num_agents, num_envs
+        return ()
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
+        """Draw from (1 − ε) softmax + ε / A, which is the policy: nobody is exploring beside it."""
+        mixed = mixed_log_policy(scores, epsilon)
+        nowhere = jnp.zeros(scores.shape[:-1], bool)
+        return Choice(jax.random.categorical(key, mixed).astype(jnp.int32), nowhere, nowhere, state)
 
 
 @dataclass(frozen=True)

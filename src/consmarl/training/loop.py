@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from consmarl.environments.interface import Environment
 from consmarl.learners.devices import agents_mesh, everywhere, on_every_device, placed
-from consmarl.learners.interface import AnyLearner
+from consmarl.learners.interface import AnyLearner, map_episodes
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
 from consmarl.training.parts import RoundReport, RunParts, TrainState
@@ -39,8 +39,12 @@ class Trainer(RunParts):
         if self.num_devices == 1:
             return state
         mesh = agents_mesh(self.num_devices)
-        by_agent = placed(state.replay, mesh, by_agent=True)
-        return placed(state, mesh, by_agent=False)._replace(replay=by_agent)
+        episodes = map_episodes(
+            lambda axis, leaf: placed(leaf, mesh, by_agent=axis == 1),  # then agents come before episodes
+            state.replay.episodes,
+        )
+        whole = placed(state, mesh, by_agent=False)
+        return whole._replace(replay=whole.replay._replace(episodes=episodes))
 
     def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
         """Play and learn for so many rounds; the state that is handed in is used up."""

@@ -69,6 +69,7 @@ class RunParts:
             observation_size=self.world.observation_size,
             code_dtype=self.world.observation_dtype,
             capacity=rounds * self.num_envs,
+            notes=_note_shapes(self.learner),
         )
 
     @property
@@ -94,6 +95,17 @@ class RunParts:
         """Return the state with room for all that so many rounds can meet."""
         num_visits = num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
         return state._replace(sharing=self.sharing.with_room(state.sharing, num_visits))
+
+
+@functools.lru_cache
+def _note_shapes(learner: AnyLearner) -> Any:
+    """Return what the learner notes of a single episode, as `jax.ShapeDtypeStruct`s with an axis of one episode."""
+    codes = jax.ShapeDtypeStruct((learner.spec.num_agents, 1, learner.spec.observation_size), jnp.uint8)
+
+    def of_an_episode(key: jax.Array, codes: jax.Array) -> Any:
+        return learner.notes(learner.begin(learner.parameters(learner.init(key)), key, codes))
+
+    return jax.eval_shape(of_an_episode, jax.random.key(0), codes)
 
 
 @functools.partial(jax.jit, static_argnums=0)

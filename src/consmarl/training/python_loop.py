@@ -16,7 +16,7 @@ import numpy as np
 
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.interface import Counters
-from consmarl.learners.interface import EpisodeBatch
+from consmarl.learners.interface import EpisodeBatch, map_episodes
 from consmarl.sharing.interface import Traffic
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy, LinearSchedule
@@ -125,6 +125,8 @@ def play_episode(
         rewards=_padded(rewards, world.episode_limit, np.float32),
         num_steps=_single(len(actions), np.int32),
         terminated=_single(terminated, np.bool_),
+        epsilon=np.asarray(epsilons)[None],
+        notes=jax.device_get(actors.learner.notes(turn.memory)),
     )
     totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
     recorded = _recorded(jax.device_get(records), batch, epsilons) if is_recording else ()
@@ -163,8 +165,7 @@ def _single(value: int, dtype: Any) -> Any:
 
 
 def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
-    # episodes are the second axis but where there is no axis of agents
-    return jax.tree.map(lambda *rows: np.concatenate(rows, axis=int(rows[0].ndim > 1)), *episodes)
+    return map_episodes(lambda axis, *rows: np.concatenate(rows, axis=axis), *episodes)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

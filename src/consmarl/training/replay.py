@@ -11,25 +11,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from consmarl.learners.interface import EpisodeBatch
+from consmarl.learners.interface import EpisodeBatch, map_episodes
 
 
 class ReplayState(NamedTuple):
     """The ring."""
 
-    episodes: EpisodeBatch  # [agent, slot, …] and [slot]
+    episodes: EpisodeBatch  # [agent, slot, …] and [slot, …]
     num_added: jax.Array  # int32, episodes ever added
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Sizes of the ring; `capacity` is a multiple of the number of episodes that are added at once."""
+    """Sizes of the ring; `capacity` is a multiple of the number of episodes that are added at once.
+
+    `notes` are the learner's of one episode: leaves of `jax.ShapeDtypeStruct` with an axis of one episode.
+    """
 
     num_agents: int
     episode_limit: int
     observation_size: int
     code_dtype: np.dtype[Any]
     capacity: int = 10_000
+    notes: Any = ()
 
     def init(self) -> ReplayState:
         """Return an empty ring."""
@@ -41,6 +45,8 @@ class Replay:
                 rewards=jnp.zeros((agents, slots, steps), jnp.float32),
                 num_steps=jnp.zeros(slots, jnp.int32),
                 terminated=jnp.zeros(slots, bool),
+                epsilon=jnp.zeros((slots, steps), jnp.float32),
+                notes=jax.tree.map(lambda note: jnp.zeros((slots, *note.shape[1:]), note.dtype), self.notes),
             ),
             num_added=jnp.zeros((), jnp.int32),
         )
@@ -49,11 +55,10 @@ class Replay:
         """Add episodes, over the oldest ones once the ring is full."""
         slot = state.num_added % self.capacity
 
-        def put(ring: jax.Array, new: jax.Array) -> jax.Array:
-            axis = ring.ndim > 1  # slots are the second axis but where there is no axis of agents
-            return jax.lax.dynamic_update_slice_in_dim(ring, new.astype(ring.dtype), slot, axis=int(axis))
+        def put(axis: int, ring: jax.Array, new: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_update_slice_in_dim(ring, new.astype(ring.dtype), slot, axis=axis)
 
-        return ReplayState(jax.tree.map(put, state.episodes, episodes), state.num_added + len(episodes.num_steps))
+        return ReplayState(map_episodes(put, state.episodes, episodes), state.num_added + len(episodes.num_steps))
 
     def num_stored(self, state: ReplayState) -> jax.Array:
         """How many episodes can be drawn."""
@@ -62,4 +67,4 @@ class Replay:
     def sample(self, state: ReplayState, key: jax.Array, num_episodes: int, num_stored: jax.Array) -> EpisodeBatch:
         """Draw episodes uniformly, with replacement, from the first `num_stored` slots."""
         slots = jax.random.randint(key, (num_episodes,), 0, num_stored)
-        return jax.tree.map(lambda ring: jnp.take(ring, slots, axis=int(ring.ndim > 1)), state.episodes)
+        return map_episodes(lambda axis, ring: jnp.take(ring, slots, axis=axis), state.episodes)

@@ -190,6 +190,8 @@ def play_episodes(
         rewards=rewards.transpose(2, 1, 0),
         num_steps=is_live.sum(axis=0),
         terminated=ends_by_task.any(axis=0),
+        epsilon=jnp.broadcast_to(epsilons[None, :], (num_envs, len(epsilons))),
+        notes=actors.learner.notes(last.memory),
     )
     totals = jax.tree.map(lambda rows: rows.sum(axis=0), traffic)
     return Episodes(batch, jax.vmap(world.counters)(last.states), totals, last.sharing, records)

@@ -1,0 +1,15 @@
+"""Policies that are learned directly, an equation a function."""
+
+import jax
+import jax.numpy as jnp
+
+
+def mixed_log_policy(logits: jax.Array, epsilon: jax.Array) -> jax.Array:
+    """Return log π of π = (1 − ε) softmax(logits) + ε / A: [..., action]; ε is one number or has the logits' axes."""
+    num_actions = logits.shape[-1]
+    return jnp.log((1 - epsilon) * jax.nn.softmax(logits) + epsilon / num_actions)
+
+
+def policy_gradient_loss(log_probabilities: jax.Array, advantages: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return −mean(A · log π(a)) over the steps that were played; no gradient goes through the advantages."""
+    return -jnp.sum(mask * jax.lax.stop_gradient(advantages) * log_probabilities) / jnp.sum(mask)
