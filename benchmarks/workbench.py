@@ -30,7 +30,8 @@ def metrics_cost() -> tuple[float, float]:
     """Time a PGM-6ag episode of CONS with nothing on and with everything on, in turns: seconds, and what is added."""
     import jax
 
-    from consmarl.experiments.config import Method, TrainConfig
+    from consmarl.experiments.config import TrainConfig
+    from consmarl.experiments.methods import Method
     from consmarl.experiments.metrics import row_of
     from consmarl.experiments.rows import RowWriter
     from consmarl.training.loop import Trainer, _run_rounds

@@ -7,9 +7,10 @@ import pytest
 
 from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
-from consmarl.learners.iql import IQL, RewardOf, TargetMemory
+from consmarl.learners.iql import IQL, TargetMemory
 from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import RewardOf
 
 AGENTS, EPISODES, STEPS, CODES, ACTIONS = 3, 4, 5, 6, 3
 SPEC = TeamSpec(AGENTS, ACTIONS, tuple(np.linspace(0.1, 1.0, CODES).tolist()))

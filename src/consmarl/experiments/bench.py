@@ -27,7 +27,6 @@ from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.progress import duration
 from consmarl.experiments.sharing_options import SharingKind
-from consmarl.learners.iql import IQL
 
 TURN_SECONDS = 0.3  # how long a try has to last, so that the clock can measure it
 EPISODES_AT_ONCE = 128  # of the world alone
@@ -177,16 +176,10 @@ def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS)
 
 
 def update_flop(trainer: AnyTrainer) -> float | None:
-    """Arithmetic of one update: online forward, target forward, and a backward pass worth two forwards.
-
-    It is known for independent Q-learning, however agents share; None for other learners.
-    """
-    if type(trainer.learner) is not IQL:
-        return None
-    networks = trainer.learner.networks
-    hidden, inputs, actions = networks.hidden_size, networks.input_size, networks.spec.num_actions
-    forward = 2 * (inputs * hidden + 2 * hidden * 3 * hidden + hidden * actions)
-    return 4.0 * forward * trainer.batch_episodes * trainer.world.episode_limit * trainer.world.num_agents
+    """Return the arithmetic of learning for each episode that is played; None where the learner does not tell."""
+    learner = trainer.learner
+    num_episodes = 1 if learner.is_on_policy else trainer.batch_episodes
+    return learner.update_flop(num_episodes, trainer.world.episode_limit)
 
 
 def print_bench(config: TrainConfig) -> None:

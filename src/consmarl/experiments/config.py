@@ -10,20 +10,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from consmarl.environments import validation
 from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
 from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError
+from consmarl.experiments.learn_options import LearnOptions
+from consmarl.experiments.methods import METHODS, Method, MethodEntry
 from consmarl.experiments.reading import plain, settings_in, typed_settings
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
-from consmarl.learners.interface import TeamSpec
-from consmarl.learners.iql import IQL, RewardOf
+from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.learners.networks import Weights
-from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import RewardOf
 from consmarl.sharing.options import Preset
 from consmarl.training.exploration import (
     EpsilonGreedy,
@@ -31,6 +32,7 @@ from consmarl.training.exploration import (
     EpsilonZGreedy,
     Exploration,
     LinearSchedule,
+    SampledPolicy,
 )
 from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
@@ -44,29 +46,15 @@ class ExplorationKind(enum.Enum):
     EPSILON_GREEDY = "epsilon-greedy"
     EPSILON_SQUARED = "epsilon-squared"
     EPSILON_Z_GREEDY = "epsilon-z-greedy"
+    POLICY = "policy"
 
 
 EXPLORATIONS: dict[ExplorationKind, Exploration] = {
     ExplorationKind.EPSILON_GREEDY: EpsilonGreedy(),
     ExplorationKind.EPSILON_SQUARED: EpsilonSquared(),
     ExplorationKind.EPSILON_Z_GREEDY: EpsilonZGreedy(),
+    ExplorationKind.POLICY: SampledPolicy(),
 }
-
-
-class Method(enum.Enum):
-    """Methods by name: a way to learn, and the way of sharing that goes with it."""
-
-    IQL = "iql"
-    ADHOC_TD = "adhoc-td"
-    CONS = "cons"
-
-
-METHOD_SUMMARIES = {
-    Method.IQL: "independent recurrent Q-learning: everybody for themselves",
-    Method.ADHOC_TD: "IQL whose agents advise each other on their best action, within a budget",
-    Method.CONS: "IQL whose agents share their best and worst actions, and take them in with caution",
-}
-SHARING_OF = {Method.IQL: SharingKind.NONE, Method.ADHOC_TD: SharingKind.ADHOC_TD, Method.CONS: SharingKind.CONS}
 
 
 @dataclass(frozen=True)
@@ -74,7 +62,7 @@ class TrainConfig:
     """Everything that decides what a run does."""
 
     method: Method = Method.IQL
-    """How to learn and share: adhoc-td and cons learn as iql does."""
+    """How to learn and share; `consmarl list` says what each does. adhoc-td and cons learn as iql does."""
     env: str = "pgm-3ag"
     """World to learn in; `consmarl list` shows them. Others' are pettingzoo:MODULE and lbforaging:ID."""
     set: tuple[str, ...] = ()
@@ -86,25 +74,30 @@ class TrainConfig:
     preset: Preset = Preset.PAPER
     """How to read what the paper leaves open: as the paper does, as the authors' code does, or as did best here."""
     sharing: SharingKind | None = None
-    """How to share knowledge [ours: as the method's name says]."""
+    """How to share knowledge; it goes with every method but ga-comm [ours: as the method's name says]."""
     share: ShareOptions = field(default_factory=ShareOptions)
     """Single options of sharing."""
+    learn: LearnOptions = field(default_factory=LearnOptions)
+    """Single options of methods."""
     exploration: ExplorationKind | None = None
-    """How to try what does not look best [P: epsilon-greedy; ours: epsilon-z-greedy in the preset recommended]."""
-    epsilon_start: float = 1.0
-    """Probability of exploring at first [P]."""
-    epsilon_end: float = 0.05
-    """Probability of exploring in the end [P]."""
-    epsilon_anneal_steps: int = 50_000
-    """Environment steps from the one to the other [P]."""
+    """How to try what does not look best [P: epsilon-greedy, and policy for ga-comm; ours: epsilon-z-greedy in the
+    preset recommended]."""
+    epsilon_start: float | None = None
+    """Probability of exploring at first [P: 1; C: 0.5 for ga-comm]."""
+    epsilon_end: float | None = None
+    """Probability of exploring in the end [P: 0.05; C: 0.02 for ga-comm]."""
+    epsilon_anneal_steps: int | None = None
+    """Environment steps from the one to the other [P: 50,000; C: those of 750 episodes for ga-comm]."""
     weights: Weights | None = None
-    """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere]."""
+    """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere; ours: shared for
+    vdn and qmix]."""
     reward_of: RewardOf | None = None
-    """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere]."""
+    """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere; methods that learn a
+    value of the team have no choice]."""
     hidden_size: int = 64
     """Width of the networks [P]."""
-    learning_rate: float = 5e-4
-    """Of RMSprop [P]."""
+    learning_rate: float | None = None
+    """Of RMSprop [P: 5e-4; C: 1e-4 for ga-comm]."""
     discount: float = 0.99
     """Gamma [P]."""
     target_every_updates: int = 200
@@ -119,7 +112,7 @@ class TrainConfig:
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None
     """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer where
-    `episodes` does not divide by it, and 1 where the world steps in Python]."""
+    `episodes` does not divide by it, and 1 where the world steps in Python or the method has no replay]."""
     report_every: int | None = None
     """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, 200 at
     most]."""
@@ -144,13 +137,15 @@ class TrainConfig:
         """Check what can be checked without building anything."""
         for name, least in _WHOLE_NUMBERS.items():
             validation.whole_number(name, getattr(self, name), least=least)
-        for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every"):
+        for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every", "epsilon_anneal_steps"):
             if getattr(self, name) is not None:
                 validation.whole_number(name, getattr(self, name), least=1)
         for name in ("epsilon_start", "epsilon_end", "discount"):
-            validation.probability(name, getattr(self, name))
-        if validation.finite_number("learning_rate", self.learning_rate) <= 0:
+            if getattr(self, name) is not None:
+                validation.probability(name, getattr(self, name))
+        if self.learning_rate is not None and validation.finite_number("learning_rate", self.learning_rate) <= 0:
             raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
+        check_method(self)
         for number in self.record:
             if validation.whole_number("each number of record", number, least=0) >= self.episodes:
                 raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {self.episodes}.")
@@ -180,23 +175,39 @@ class TrainConfig:
                 )
 
     @property
+    def entry(self) -> MethodEntry:
+        """What the method's name stands for."""
+        return METHODS[self.method]
+
+    @property
     def sharing_kind(self) -> SharingKind:
         """How knowledge is shared: `sharing`, or what the method brings."""
-        return self.sharing or SHARING_OF[self.method]
+        return self.sharing or self.entry.sharing
 
     @property
     def exploration_kind(self) -> ExplorationKind:
-        """How agents explore: `exploration`, or what the preset brings."""
+        """How agents explore: `exploration`, or what method and preset bring."""
+        if self.exploration is not None:
+            return self.exploration
+        if not self.entry.is_value_based:
+            return ExplorationKind.POLICY
         recommended = self.preset is Preset.RECOMMENDED
-        default = ExplorationKind.EPSILON_Z_GREEDY if recommended else ExplorationKind.EPSILON_GREEDY
-        return self.exploration or default
+        return ExplorationKind.EPSILON_Z_GREEDY if recommended else ExplorationKind.EPSILON_GREEDY
+
+    def epsilon(self, episode_limit: int) -> LinearSchedule:
+        """Return how much is explored when, in a world with so many steps an episode."""
+        own = {"start": self.epsilon_start, "end": self.epsilon_end, "anneal_steps": self.epsilon_anneal_steps}
+        given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        return dataclasses.replace(self.entry.epsilon(episode_limit), **given)
 
     @property
     def name(self) -> str:
         """A name for the run that tells it from others of its kind."""
         world = self.env.replace(":", "-")  # not every system has colons in names of files
         shares = self.sharing_kind is not SharingKind.NONE
-        parts = [world, self.method.value, self.preset.value if shares else None, self.exploration_kind.value]
+        sharing = self.sharing_kind.value if self.sharing_kind is not self.entry.sharing else None
+        preset = self.preset.value if shares else None
+        parts = [world, self.method.value, sharing and f"sharing-{sharing}", preset, self.exploration_kind.value]
         return "-".join([*filter(None, parts), str(self.seed)])
 
     @property
@@ -204,7 +215,7 @@ class TrainConfig:
         """How many episodes a round plays: `num_envs`, or its default."""
         if self.num_envs is not None:
             return self.num_envs
-        return 1 if is_foreign(self.env) else math.gcd(self.episodes, 4)
+        return 1 if is_foreign(self.env) or self.entry.learner.is_on_policy else math.gcd(self.episodes, 4)
 
     @property
     def chunk_episodes(self) -> int:
@@ -231,7 +242,6 @@ class TrainConfig:
         settings = settings_from(self.set)
         parts: dict[str, Any] = dict(
             exploration=EXPLORATIONS[self.exploration_kind],
-            epsilon=LinearSchedule(self.epsilon_start, self.epsilon_end, self.epsilon_anneal_steps),
             batch_episodes=self.batch_episodes,
             replay_episodes=self.replay_episodes,
             warmup_steps=self.warmup_steps,
@@ -239,24 +249,30 @@ class TrainConfig:
         if is_foreign(self.env):
             foreign = foreign_world(self.env, **settings)
             parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, foreign)
+            parts["epsilon"] = self.epsilon(foreign.episode_limit)
             return PythonTrainer(world=foreign, learner=self._learner(TeamSpec.of(foreign), acts_as_one=False), **parts)
         world = make(self.env, **settings)
         parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, world)
+        parts["epsilon"] = self.epsilon(world.episode_limit)
         learner = self._learner(TeamSpec.of(world), acts_as_one=isinstance(world, FindTreasure))
         return Trainer(world=world, learner=learner, num_envs=self.round_episodes, num_devices=self.devices, **parts)
 
-    def _learner(self, spec: TeamSpec, *, acts_as_one: bool) -> IQL:
+    def _learner(self, spec: TeamSpec, *, acts_as_one: bool) -> AnyLearner:
         """Build the learner; a team that acts as one shares weights and reward unless told otherwise."""
-        return IQL(
-            spec,
-            weights=self.weights or (Weights.SHARED if acts_as_one else Weights.SEPARATE),
-            reward_of=self.reward_of or (RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL),
-            hidden_size=self.hidden_size,
-            discount=self.discount,
-            target_every_updates=self.target_every_updates,
-            optimiser=RMSprop(learning_rate=self.learning_rate),
-            bootstrap_time_limit=self.bootstrap_time_limit,
-        )
+        settings: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit")
+        }
+        if self.weights is not None or self.entry.weights_by_world:
+            settings["weights"] = self.weights or (Weights.SHARED if acts_as_one else Weights.SEPARATE)
+        if self.entry.has("reward_of"):
+            settings["reward_of"] = self.reward_of or (RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL)
+        build: Any = self.entry.learner
+        learner = build(spec, **settings, **self.learn.given())
+        if self.learning_rate is None:
+            return cast("AnyLearner", learner)
+        optimiser = dataclasses.replace(learner.optimiser, learning_rate=self.learning_rate)
+        return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))
 
     def to_json(self) -> str:
         """Write it down."""
@@ -279,20 +295,46 @@ class TrainConfig:
 
     def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
         """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values."""
-        share = {name.removeprefix("share."): value for name, value in options.items() if name.startswith("share.")}
-        rest = {name: value for name, value in options.items() if not name.startswith("share.")}
-        return dataclasses.replace(
-            self,
-            share=dataclasses.replace(self.share, **typed_settings(ShareOptions, share, "share.")),
-            **typed_settings(TrainConfig, rest, ""),
-        )
+        rest = dict(options)
+        groups: dict[str, Any] = {}
+        for group, kind in (("share", ShareOptions), ("learn", LearnOptions)):
+            prefix = f"{group}."
+            own = {name.removeprefix(prefix): rest.pop(name) for name in options if name.startswith(prefix)}
+            groups[group] = dataclasses.replace(getattr(self, group), **typed_settings(kind, own, prefix))
+        return dataclasses.replace(self, **groups, **typed_settings(TrainConfig, rest, ""))
 
 
 _WHOLE_NUMBERS = {
-    "episodes": 1, "seed": 0, "epsilon_anneal_steps": 1, "hidden_size": 1, "target_every_updates": 1,
+    "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1,
     "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "evaluation_episodes": 1, "final_episodes": 1,
     "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
+
+
+def check_method(config: TrainConfig) -> None:
+    """Refuse settings that the method has not, or that do not go together with it."""
+    entry, name = config.entry, config.method.value
+    with_values = ", ".join(method.value for method, each in METHODS.items() if each.is_value_based)
+    if not entry.is_value_based and config.sharing_kind is not SharingKind.NONE:
+        raise UsageError(
+            f"{name} learns a policy, and agents advise each other on values: sharing goes with {with_values}."
+        )
+    if entry.is_value_based is (config.exploration_kind is ExplorationKind.POLICY):
+        draws = "draws from the policy that it learns" if not entry.is_value_based else "has values and no policy"
+        raise UsageError(f"{name} {draws}: exploration cannot be {config.exploration_kind.value}.")
+    for setting in ("weights", "reward_of"):
+        if getattr(config, setting) is not None and not entry.has(setting):
+            raise UsageError(f"{name} has no choice of {setting}: {_NO_CHOICE[setting]}.")
+    for option in config.learn.given():
+        if not entry.has(option):
+            having = ", ".join(method.value for method, each in METHODS.items() if each.has(option))
+            raise UsageError(f"learn.{option} is an option of {having}: {name} has no such thing.")
+
+
+_NO_CHOICE = {
+    "weights": "its networks are what the method says",
+    "reward_of": "it learns one value of the whole team, from the team's reward",
+}
 
 
 def _next_multiple(number: int, of: int) -> int:

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments.registry import WORLDS, make
-from consmarl.experiments.config import METHOD_SUMMARIES
+from consmarl.experiments.methods import METHODS
 from consmarl.experiments.sweeps.studies import STUDIES, find_study
 
 
@@ -22,8 +22,8 @@ def print_everything() -> None:
         numbers = (str(world.num_agents), str(world.num_actions), str(world.episode_limit))
         worlds.add_row(id, *numbers, entry.summary)
     methods = Table("method", "what it is", box=None, pad_edge=False)
-    for method, summary in METHOD_SUMMARIES.items():
-        methods.add_row(method.value, summary)
+    for method, method_entry in METHODS.items():
+        methods.add_row(method.value, method_entry.summary)
     studies = Table("study", "figure", "runs", "episodes", "what it shows", box=None, pad_edge=False)
     for study in STUDIES.values():
         num_runs = len(study.variants) * study.num_seeds

@@ -10,26 +10,32 @@ from typing import Any
 
 from consmarl.errors import UsageError, nearest
 
+GROUPS = {"share": '{"update_rate": 0.6}', "learn": '{"expectile": 0.6}'}  # groups of options, with an example each
+
 
 def plain(config: Any) -> dict[str, Any]:
-    """Return a configuration as JSON has it: enums as their values, single options of sharing only where set."""
+    """Return a configuration as JSON has it: enums as their values, single options of a group only where set."""
     values = dataclasses.asdict(config)
-    share = {name: _value(each) for name, each in values.pop("share").items() if each is not None}
-    return {name: _value(each) for name, each in values.items()} | {"share": share}
+    groups = {
+        group: {name: _value(each) for name, each in values.pop(group).items() if each is not None} for group in GROUPS
+    }
+    return {name: _value(each) for name, each in values.items()} | groups
 
 
 def settings_in(text: str) -> dict[str, Any]:
-    """Read JSON, and flatten its options of sharing to `share.NAME`."""
+    """Read JSON, and flatten its groups of options to `share.NAME` and `learn.NAME`."""
     try:
         settings: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"the configuration is not JSON: {error}.") from error
     if not isinstance(settings, dict):
         raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
-    share = settings.pop("share", {})
-    if not isinstance(share, dict):
-        raise UsageError('share must be an object of options such as {"update_rate": 0.6}.')
-    return settings | {f"share.{name}": value for name, value in share.items()}
+    for group, example in GROUPS.items():
+        options = settings.pop(group, {})
+        if not isinstance(options, dict):
+            raise UsageError(f"{group} must be an object of options such as {example}.")
+        settings |= {f"{group}.{name}": value for name, value in options.items()}
+    return settings
 
 
 def typed_settings(kind: type, settings: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 A learner is a frozen, hashable record of settings whose methods are pure. It acts for the whole team at once, so
 methods whose agents exchange messages fit as well as independent ones; its state is a pytree of its own making, so
 mixers, critics and further networks fit; it gets whole episodes of all agents, so learning from others' does too.
-Learners without replay say so by `is_on_policy`, and are given the episodes just played. What a team decided for a whole
-episode, such as the strategy that it follows, goes with the episode as its `notes`.
+Learners without replay say so by `is_on_policy`, and are given the episodes just played. What a team decided for a
+whole episode, such as the strategy that it follows, goes with the episode as its `notes`.
 
 Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning.
 """

@@ -12,14 +12,9 @@ from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import RewardOf, rewarded
+from consmarl.learners.targets import copied_when_due, copy_of
 from consmarl.networks.drqn import DRQNParameters
-
-
-class RewardOf(enum.Enum):
-    """Whose reward an agent learns from."""
-
-    INDIVIDUAL = "individual"
-    TEAM = "team"
 
 
 class TargetMemory(enum.Enum):
@@ -61,8 +56,7 @@ class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
         """Draw weights; targets begin equal to them."""
         online = self.networks.init(key)
         optimiser = jax.vmap(self.optimiser.transformation().init)(online)
-        # a copy: the loop gives buffers away, and no two may be one
-        return IQLState(online, jax.tree.map(jnp.copy, online), optimiser, jnp.zeros((), jnp.int32))
+        return IQLState(online, copy_of(online), optimiser, jnp.zeros((), jnp.int32))
 
     def parameters(self, state: IQLState) -> DRQNParameters:
         """Return the online networks."""
@@ -83,18 +77,23 @@ class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
     def update(self, state: IQLState, batch: EpisodeBatch, key: jax.Array) -> tuple[IQLState, Metrics]:
         """Take one step down the loss, for every network on its own."""
         del key
-        if self.reward_of is RewardOf.TEAM:
-            batch = batch._replace(rewards=jnp.broadcast_to(batch.rewards.sum(axis=0), batch.rewards.shape))
-        both = (state.online, state.target)
-        metrics, gradients = self.networks.gradients(self._agent_gradient, both, batch)
+        batch = rewarded(batch, self.reward_of)
+        metrics, gradients = self.gradients(state.online, state.target, batch)
         changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
         online = optax.apply_updates(state.online, changes)
         metrics["gradient_norm"] = jax.vmap(optax.tree.norm)(gradients)
-        is_due = (state.num_updates > 0) & (state.num_updates % self.target_every_updates == 0)
-        target = jax.tree.map(lambda new, old: jnp.where(is_due, new, old), online, state.target)
+        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
         return IQLState(online, target, optimiser, state.num_updates + 1), metrics
 
-    def _agent_gradient(
+    def update_flop(self, num_episodes: int, num_steps: int) -> float:
+        """Online forward, target forward, and a backward pass worth two forwards."""
+        return 4 * self.networks.step_flop * num_episodes * num_steps * self.spec.num_agents
+
+    def gradients(self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch) -> tuple[Metrics, Any]:
+        """Return what is worth reporting and the gradient, for every network."""
+        return self.networks.gradients(self.agent_gradient, (online, target), batch)
+
+    def agent_gradient(
         self,
         agent: jax.Array,
         parameters: tuple[DRQNParameters, DRQNParameters],

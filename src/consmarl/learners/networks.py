@@ -57,7 +57,7 @@ class TeamNetworks:
     ) -> tuple[jax.Array, jax.Array]:
         """Advance all agents by one step: [agent, env, …] → (hidden, action values)."""
         agents = jnp.arange(self.spec.num_agents)
-        inputs = jax.vmap(self._inputs)(agents, codes, last_actions)
+        inputs = jax.vmap(self.inputs)(agents, codes, last_actions)
         if not self.is_shared:
             return jax.vmap(step_drqn)(parameters, hidden, inputs)
         single = jax.tree.map(lambda stacked: stacked[0], parameters)
@@ -66,7 +66,7 @@ class TeamNetworks:
         apart = (self.spec.num_agents, num_envs, -1)
         return flat_hidden.reshape(apart), flat_values.reshape(apart)
 
-    def _inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
+    def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
         """One agent's inputs: codes [..., code], last actions [...]."""
         parts = [self.spec.observations(codes), one_hot_actions(last_actions, self.spec.num_actions)]
         if self.is_shared:
@@ -78,11 +78,22 @@ class TeamNetworks:
         """One agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
         before_first = jnp.full((len(actions), 1), -1)
         last_actions = jnp.concatenate([before_first, actions.astype(jnp.int32)], axis=1)
-        return self._inputs(agent, codes.swapaxes(0, 1), last_actions.T)
+        return self.inputs(agent, codes.swapaxes(0, 1), last_actions.T)
 
     def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
         return unroll_drqn(parameters, jnp.zeros((inputs.shape[1], self.hidden_size)), inputs)
+
+    @property
+    def step_flop(self) -> float:
+        """The arithmetic of one step of one network's forward pass, for one episode."""
+        hidden = self.hidden_size
+        return 2.0 * (self.input_size * hidden + 2 * hidden * 3 * hidden + hidden * self.spec.num_actions)
+
+    def by_agent(self, parameters: Any) -> Any:
+        """Return every agent's parameters: [agent, …], however many networks there are."""
+        num_agents = self.spec.num_agents
+        return jax.tree.map(lambda stacked: jnp.broadcast_to(stacked, (num_agents, *stacked.shape[1:])), parameters)
 
     def gradients(self, agent_gradient: "AgentGradient", parameters: Any, batch: EpisodeBatch) -> tuple[Any, Any]:
         """Return (metrics, gradient) for each network, from a function of one agent's parameters and episodes."""

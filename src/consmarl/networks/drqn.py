@@ -5,12 +5,28 @@ network, the agent's number as a one-hot vector.
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from consmarl.networks.gru import GRUParameters, gru_gates, unroll_gru
+
+
+class HasTrunk(Protocol):
+    """Whatever reads observations and remembers: an encoder and a GRU, whichever head goes on them."""
+
+    @property
+    def encoder_weights(self) -> jax.Array:
+        """[input, hidden]."""
+
+    @property
+    def encoder_bias(self) -> jax.Array:
+        """[hidden]."""
+
+    @property
+    def gru(self) -> GRUParameters:
+        """The memory."""
 
 
 class DRQNParameters(NamedTuple):
@@ -47,19 +63,30 @@ def init_drqn(key: jax.Array, input_size: int, hidden_size: int, num_actions: in
 
 def step_drqn(parameters: DRQNParameters, hidden: jax.Array, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Advance by one step: hidden [batch, hidden], inputs [batch, input] → (hidden, action values)."""
-    encoded = jax.nn.relu(inputs @ parameters.encoder_weights + parameters.encoder_bias[None, :])
-    hidden = gru_gates(parameters.gru, hidden, encoded).hidden
+    hidden = step_trunk(parameters, hidden, inputs)
     return hidden, hidden @ parameters.head_weights + parameters.head_bias[None, :]
 
 
 def unroll_drqn(parameters: DRQNParameters, hidden: jax.Array, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Advance over a sequence: inputs [step, batch, input] → (hidden states, action values) after every step."""
     num_steps, batch, _ = inputs.shape
-    flat = inputs.reshape(num_steps * batch, -1)
-    encoded = jax.nn.relu(flat @ parameters.encoder_weights + parameters.encoder_bias[None, :])
-    hiddens = unroll_gru(parameters.gru, encoded.reshape(num_steps, batch, -1), hidden)
+    hiddens = unroll_trunk(parameters, hidden, inputs)
     values = hiddens.reshape(num_steps * batch, -1) @ parameters.head_weights + parameters.head_bias[None, :]
     return hiddens, values.reshape(num_steps, batch, -1)
+
+
+def step_trunk(parameters: HasTrunk, hidden: jax.Array, inputs: jax.Array) -> jax.Array:
+    """Advance the memory by one step: hidden [batch, hidden], inputs [batch, input] → hidden."""
+    encoded = jax.nn.relu(inputs @ parameters.encoder_weights + parameters.encoder_bias[None, :])
+    return gru_gates(parameters.gru, hidden, encoded).hidden
+
+
+def unroll_trunk(parameters: HasTrunk, hidden: jax.Array, inputs: jax.Array) -> jax.Array:
+    """Advance the memory over a sequence: inputs [step, batch, input] → hidden states after every step."""
+    num_steps, batch, _ = inputs.shape
+    flat = inputs.reshape(num_steps * batch, -1)
+    encoded = jax.nn.relu(flat @ parameters.encoder_weights + parameters.encoder_bias[None, :])
+    return unroll_gru(parameters.gru, encoded.reshape(num_steps, batch, -1), hidden)
 
 
 def one_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:

@@ -8,6 +8,7 @@ and the backward loop carries the hidden state's gradient alone, all weight grad
 Axes: `[step, batch, feature]`. Gates are in PyTorch's order: reset r, update z, new n.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -21,6 +22,18 @@ class GRUParameters(NamedTuple):
     input_bias: jax.Array  # [3 * hidden]
     hidden_weights: jax.Array  # [hidden, 3 * hidden]
     hidden_bias: jax.Array  # [3 * hidden]
+
+
+def init_gru(key: jax.Array, num_inputs: int, hidden_size: int) -> GRUParameters:
+    """Draw weights as PyTorch does by default: uniform within ±1/√(hidden)."""
+    keys = iter(jax.random.split(key, 4))
+    bound = 1 / math.sqrt(hidden_size)
+
+    def uniform(*shape: int) -> jax.Array:
+        return jax.random.uniform(next(keys), shape, minval=-bound, maxval=bound)
+
+    gates = 3 * hidden_size
+    return GRUParameters(uniform(num_inputs, gates), uniform(gates), uniform(hidden_size, gates), uniform(gates))
 
 
 class Gates(NamedTuple):

@@ -1,5 +1,6 @@
 """Linear layers and perceptrons, with weights drawn as PyTorch does by default."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +36,7 @@ def apply_linear(layer: Linear, inputs: jax.Array) -> jax.Array:
 def init_perceptron(key: jax.Array, sizes: Sequence[int]) -> tuple[Linear, ...]:
     """Draw the layers of a perceptron: `sizes` are those of its input, hidden layers and output."""
     keys = jax.random.split(key, len(sizes) - 1)
-    return tuple(init_linear(*each) for each in zip(keys, sizes[:-1], sizes[1:], strict=True))
+    return tuple(init_linear(key, *pair) for key, pair in zip(keys, itertools.pairwise(sizes), strict=True))
 
 
 def apply_perceptron(layers: tuple[Linear, ...], inputs: jax.Array) -> jax.Array:
@@ -47,7 +48,7 @@ def apply_perceptron(layers: tuple[Linear, ...], inputs: jax.Array) -> jax.Array
 
 def perceptron_flop(sizes: Sequence[int]) -> float:
     """Return the arithmetic of one forward pass of one row."""
-    return 2.0 * sum(inputs * outputs for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True))
+    return 2.0 * sum(inputs * outputs for inputs, outputs in itertools.pairwise(sizes))
 
 
 def join_last(rows: jax.Array) -> jax.Array:

@@ -125,7 +125,7 @@ def play_episode(
         rewards=_padded(rewards, world.episode_limit, np.float32),
         num_steps=_single(len(actions), np.int32),
         terminated=_single(terminated, np.bool_),
-        epsilon=np.asarray(epsilons)[None],
+        epsilon=epsilons[None],
         notes=jax.device_get(actors.learner.notes(turn.memory)),
     )
     totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))

@@ -11,8 +11,9 @@ from typing import Any
 
 from consmarl.environments import validation
 from consmarl.errors import UsageError, nearest
-from consmarl.experiments.config import Method, TrainConfig
+from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
+from consmarl.experiments.methods import METHODS, Method
 from consmarl.experiments.sharing_options import options_of
 from consmarl.files import CONFIG
 
@@ -79,7 +80,7 @@ def variants_of(
         fixed, names = fitting(method, options), list(fitting(method, vary))
         for values in itertools.product(*(vary[name] for name in names)):
             varied = dict(zip(names, values, strict=True))
-            told = [f"{name.removeprefix('share.')}={value}".replace("/", "_") for name, value in varied.items()]
+            told = [f"{name.rpartition('.')[2]}={value}".replace("/", "_") for name, value in varied.items()]
             variants.append(Variant("-".join([method, *told]), {"method": method, **fixed, **varied}))
     for name in (*vary, *options):
         if not any(name in variant.options for variant in variants):
@@ -88,9 +89,17 @@ def variants_of(
 
 
 def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options but for those of sharing that this method does not have."""
-    has = {f"share.{name}" for name in options_of(TrainConfig(method=Method(method)).sharing_kind)}
-    return {name: value for name, value in options.items() if not name.startswith("share.") or name in has}
+    """Return the options but for those of sharing and of single methods that this method does not have."""
+    config = TrainConfig(method=Method(method)).with_options(
+        {"sharing": options["sharing"]} if "sharing" in options else {}
+    )
+    shares = options_of(config.sharing_kind)
+
+    def fits(name: str) -> bool:
+        group, _, option = name.partition(".")
+        return {"share": option in shares, "learn": METHODS[config.method].has(option)}.get(group, True)
+
+    return {name: value for name, value in options.items() if fits(name)}
 
 
 def sweep_from_file(path: Path) -> Sweep:

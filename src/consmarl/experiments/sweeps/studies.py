@@ -93,7 +93,7 @@ def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
         chunks = max(round(config.episodes * scale / EPISODES_IN_STEPS_OF), 1)
         options |= {
             "episodes": chunks * EPISODES_IN_STEPS_OF,
-            "epsilon_anneal_steps": max(round(config.epsilon_anneal_steps * scale), 1),
+            "epsilon_anneal_steps": max(round(config.epsilon(make(config.env).episode_limit).anneal_steps * scale), 1),
         }
         if config.sharing_kind is not SharingKind.NONE:
             mechanism: Any = config.share.mechanism(config.sharing_kind, config.preset, make(config.env))

@@ -1,0 +1,237 @@
+"""GA-Comm: an actor-critic whose agents listen to each other by hard and soft attention.
+
+One actor serves all agents: Linear → ReLU → GRU → what is heard from teammates → Linear. A central critic values what
+all agents see together, and its one-step error is everybody's advantage. It learns from each round's episodes once.
+
+Axes: `[agent, row, …]` for the actor, where a row is an environment or a step of an episode; `[step, episode]` for the
+critic, which has no agents.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from consmarl.learners import td
+from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, Scores, TeamSpec
+from consmarl.learners.networks import TeamNetworks, Weights
+from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.policy_gradient import mixed_log_policy, policy_gradient_loss
+from consmarl.learners.rewards import team_reward
+from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.networks.attention import (
+    AttentionParameters,
+    attention_flop,
+    draw_noise,
+    init_attention,
+    init_gru,
+    listen,
+)
+from consmarl.networks.drqn import step_trunk, unroll_trunk
+from consmarl.networks.gru import GRUParameters
+from consmarl.networks.linear import (
+    Linear,
+    apply_linear,
+    apply_perceptron,
+    init_linear,
+    init_perceptron,
+    join_last,
+    perceptron_flop,
+)
+
+
+class ActorParameters(NamedTuple):
+    """Weights of the network that acts for all agents."""
+
+    encoder_weights: jax.Array  # [input, hidden]
+    encoder_bias: jax.Array  # [hidden]
+    gru: GRUParameters
+    attention: AttentionParameters
+    head: Linear  # [hidden + attention, action]
+
+
+Critic = tuple[Linear, ...]
+
+
+class GACommState(NamedTuple):
+    """What GA-Comm learns and keeps."""
+
+    actor: ActorParameters
+    critic: Critic
+    target: Critic
+    actor_optimiser: Any
+    critic_optimiser: Any
+    num_updates: jax.Array  # int32
+
+
+@dataclass(frozen=True)
+class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
+    """Central-V actor-critic with attention between agents; defaults are those of the paper's baseline."""
+
+    spec: TeamSpec
+    hidden_size: int = 64
+    attention_size: int = 32
+    critic_size: int = 128
+    discount: float = 0.99  # γ
+    target_every_updates: int = 200
+    optimiser: RMSprop = field(default_factory=lambda: RMSprop(learning_rate=1e-4))
+    critic_learning_rate: float = 1e-3
+    bootstrap_time_limit: bool = False
+
+    is_on_policy = True
+    scores = Scores.LOGITS
+
+    @property
+    def networks(self) -> TeamNetworks:
+        """What the actor is told: observation, last action, and who is asking."""
+        return TeamNetworks(self.spec, Weights.SHARED, self.hidden_size)
+
+    @property
+    def critic_optimiser(self) -> RMSprop:
+        """The critic's optimiser, which has a pace of its own."""
+        return dataclasses.replace(self.optimiser, learning_rate=self.critic_learning_rate)
+
+    @property
+    def critic_sizes(self) -> tuple[int, ...]:
+        """The sizes of the critic's layers: what all agents see, side by side, becomes one value."""
+        return (self.spec.num_agents * self.spec.observation_size, self.critic_size, self.critic_size, 1)
+
+    def init(self, key: jax.Array) -> GACommState:
+        """Draw weights; the target critic begins equal to the critic."""
+        key_encoder, key_gru, key_attention, key_head, key_critic = jax.random.split(key, 5)
+        actor = ActorParameters(
+            *init_linear(key_encoder, self.networks.input_size, self.hidden_size),
+            gru=init_gru(key_gru, self.hidden_size, self.hidden_size),
+            attention=init_attention(key_attention, self.hidden_size, self.attention_size),
+            head=init_linear(key_head, self.hidden_size + self.attention_size, self.spec.num_actions),
+        )
+        critic = init_perceptron(key_critic, self.critic_sizes)
+        return GACommState(
+            actor=actor,
+            critic=critic,
+            target=copy_of(critic),
+            actor_optimiser=self.optimiser.transformation().init(actor),
+            critic_optimiser=self.critic_optimiser.transformation().init(critic),
+            num_updates=jnp.zeros((), jnp.int32),
+        )
+
+    def parameters(self, state: GACommState) -> ActorParameters:
+        """Return the actor."""
+        return state.actor
+
+    def begin(self, parameters: ActorParameters, key: jax.Array, codes: jax.Array) -> jax.Array:
+        """Return empty memories."""
+        del parameters, key
+        return self.networks.first_hidden(codes.shape[1])
+
+    def act(
+        self, parameters: ActorParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return the policies' logits; gates open and shut by chance in evaluation too."""
+        num_agents, num_envs, _ = codes.shape
+        inputs = jax.vmap(self.networks.inputs)(jnp.arange(num_agents), codes, last_actions)
+        joined = (num_agents * num_envs, -1)
+        hidden = step_trunk(parameters, memory.reshape(joined), inputs.reshape(joined)).reshape(memory.shape)
+        logits, _ = self.decide(parameters, hidden, self.noise(key, num_envs))
+        return hidden, logits
+
+    def noise(self, key: jax.Array, num_rows: int) -> jax.Array:
+        """Draw what opens and shuts gates by chance: [other, agent, row, 2]."""
+        return draw_noise(key, self.spec.num_agents, num_rows)
+
+    def decide(self, actor: ActorParameters, hidden: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Listen and decide: hidden states [agent, row, hidden] → (logits, gates [other, agent, row])."""
+        heard = listen(actor.attention, hidden, noise)
+        return apply_linear(actor.head, jnp.concatenate([hidden, heard.messages], axis=-1)), heard.gates
+
+    def remember(self, actor: ActorParameters, batch: EpisodeBatch) -> jax.Array:
+        """Return the hidden states of all agents in all steps: [agent, step · episode, hidden]."""
+        num_agents, num_episodes, limit = batch.actions.shape
+        inputs = jax.vmap(self.networks.episode_inputs)(jnp.arange(num_agents), batch.codes, batch.actions)
+        # agents and episodes are one axis to the unit, and what follows the last action decides nothing
+        by_step = inputs[:, :-1].swapaxes(0, 1).reshape(limit, num_agents * num_episodes, -1)
+        hidden = unroll_trunk(actor, jnp.zeros((num_agents * num_episodes, self.hidden_size)), by_step)
+        return (
+            hidden.reshape(limit, num_agents, num_episodes, -1).swapaxes(0, 1).reshape(num_agents, -1, hidden.shape[-1])
+        )
+
+    def update(self, state: GACommState, batch: EpisodeBatch, key: jax.Array) -> tuple[GACommState, Metrics]:
+        """Take one step down each loss; the actor's advantages are from before the critic's step."""
+        _, num_episodes, limit = batch.actions.shape
+        by_critic, (advantages, of_critic) = jax.grad(self.critic_loss, has_aux=True)(state.critic, state.target, batch)
+        noise = self.noise(key, limit * num_episodes)
+        by_actor, of_actor = jax.grad(self.actor_loss, has_aux=True)(state.actor, advantages, batch, noise)
+
+        actor_changes, actor_optimiser = self.optimiser.transformation().update(by_actor, state.actor_optimiser)
+        critic_changes, critic_optimiser = self.critic_optimiser.transformation().update(
+            by_critic, state.critic_optimiser
+        )
+        critic = optax.apply_updates(state.critic, critic_changes)
+        metrics = of_actor | of_critic | {"gradient_norm": optax.tree.norm(by_actor)}
+        following = GACommState(
+            actor=optax.apply_updates(state.actor, actor_changes),
+            critic=critic,
+            target=copied_when_due(state.target, critic, state.num_updates, self.target_every_updates),
+            actor_optimiser=actor_optimiser,
+            critic_optimiser=critic_optimiser,
+            num_updates=state.num_updates + 1,
+        )
+        return following, {name: value[None] for name, value in metrics.items()}  # [network], of which there is one
+
+    def critic_loss(
+        self, critic: Critic, target: Critic, batch: EpisodeBatch
+    ) -> tuple[jax.Array, tuple[jax.Array, Metrics]]:
+        """The mean δ² of δ = R + γ V̄(s') − V(s); also δ itself, [step, episode], and what is worth reporting."""
+        limit = batch.actions.shape[-1]
+        seen = join_last(self.spec.observations(batch.codes).transpose(2, 1, 0, 3))  # s: [step + 1, episode, …]
+        values_tm1 = apply_perceptron(critic, seen[:-1])[..., 0]
+        values_t = jax.lax.stop_gradient(apply_perceptron(target, seen[1:]))[..., 0]
+        mask = td.step_mask(batch.num_steps, limit)
+        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
+        targets = td.td_targets(team_reward(batch).T, goes_on, values_t, self.discount)
+        errors = targets - values_tm1  # δ
+        loss = td.masked_squared_error(values_tm1, targets, mask)
+        metrics = {
+            "critic_loss": loss,
+            "value": _mean(values_tm1, mask),
+            "advantage": _mean(jnp.abs(errors), mask),
+        }
+        return loss, (errors, metrics)
+
+    def actor_loss(
+        self, actor: ActorParameters, advantages: jax.Array, batch: EpisodeBatch, noise: jax.Array
+    ) -> tuple[jax.Array, Metrics]:
+        """−mean(δ · log π(a)) over agents and steps, the δ of a step being everybody's; and what is worth reporting."""
+        num_agents, num_episodes, limit = batch.actions.shape
+        logits, gates = self.decide(actor, self.remember(actor, batch), noise)
+        by_step = (num_agents, limit, num_episodes)
+        log_policy = mixed_log_policy(logits.reshape(*by_step, -1), batch.epsilon.T[None, :, :, None])
+        chosen = td.chosen_values(log_policy, batch.actions.swapaxes(1, 2).astype(jnp.int32))
+        mask = td.step_mask(batch.num_steps, limit)[None]
+        everybodys = jnp.broadcast_to(mask, by_step)
+        loss = policy_gradient_loss(chosen, advantages[None], everybodys)
+        return loss, {
+            "loss": loss,
+            "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), everybodys),
+            "listening": _mean(
+                gates.reshape(-1, limit, num_episodes),
+                jnp.broadcast_to(mask, (gates.shape[0] * num_agents, limit, num_episodes)),
+            ),
+        }
+
+    def update_flop(self, num_episodes: int, num_steps: int) -> float:
+        """Both networks forward and backward, the latter worth two of the former, and the target critic forward."""
+        spec, hidden = self.spec, self.hidden_size
+        # the head of `networks` reads the memory alone, the actor's what was heard as well
+        each = self.networks.step_flop + perceptron_flop((self.attention_size, spec.num_actions))
+        actor = spec.num_agents * each + attention_flop(spec.num_agents, hidden, self.attention_size)
+        return num_episodes * num_steps * (3 * actor + 4 * perceptron_flop(self.critic_sizes))
+
+
+def _mean(values: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return the mean of values [..., step, episode] over the steps that were played, or 0 of no values."""
+    played = jnp.broadcast_to(mask, values.shape)
+    return jnp.sum(played * values) / jnp.maximum(jnp.sum(played), 1.0)

@@ -1,0 +1,215 @@
+"""I2Q: independent Q-learning as if the others did their best from the next step on.
+
+Three networks an agent: Q, which acts; Q^ss(h, h'), the value of getting from one memory to the next; and V(h), the
+best of these values as far as it was seen, by expectile regression. What follows a step is worth V(h') instead of what
+the others' present play makes of it. After the recurrent, discrete variant of the method's own code.
+
+Axes: `[step, episode, …]`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from consmarl.learners import td
+from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
+from consmarl.learners.networks import TeamNetworks, Weights
+from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import RewardOf, rewarded
+from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.networks.drqn import DRQNParameters
+from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron, perceptron_flop
+
+
+class I2QNetworks(NamedTuple):
+    """One agent's networks, or something for each of them; [agent, …] for a team."""
+
+    action_value: Any  # Q, a `DRQNParameters`
+    pair_value: Any  # Q^ss, a perceptron
+    state_value: Any  # V, a perceptron
+
+
+class I2QState(NamedTuple):
+    """What I2Q learns and keeps."""
+
+    online: I2QNetworks
+    target: I2QNetworks
+    optimisers: I2QNetworks
+    num_updates: jax.Array  # int32
+
+
+class Experience(NamedTuple):
+    """One agent's episodes, as its losses need them."""
+
+    inputs: jax.Array  # [step + 1, episode, input]
+    actions: jax.Array  # int32 [step, episode]
+    rewards: jax.Array  # [step, episode]
+    goes_on: jax.Array  # [step, episode]
+    mask: jax.Array  # [step, episode]
+
+
+class Goals(NamedTuple):
+    """What the three networks learn towards, and from; all of it stands still."""
+
+    hidden_tm1: jax.Array  # h [step, episode, hidden], the target network's
+    hidden_t: jax.Array  # h'
+    ideal: jax.Array  # r + γ V̄(h')
+    pair_value: jax.Array  # Q̄^ss(h, h')
+    target_values_t: jax.Array  # Q̄(h', ·)
+
+
+@dataclass(frozen=True)
+class I2Q(Learner[DRQNParameters, I2QState, jax.Array]):
+    """Independent Q-learning with ideal transitions; defaults are the paper's, and else the method's own code's."""
+
+    spec: TeamSpec
+    reward_of: RewardOf = RewardOf.INDIVIDUAL
+    hidden_size: int = 64
+    value_size: int = 256  # width of the two hidden layers of Q^ss and V
+    discount: float = 0.99  # γ
+    expectile: float = 0.52
+    ideal_weight: float = 0.2  # λ, of the ideal goal beside the ordinary one
+    target_every_updates: int = 200
+    optimiser: RMSprop = field(default_factory=RMSprop)
+    bootstrap_time_limit: bool = False
+
+    @property
+    def networks(self) -> TeamNetworks:
+        """The networks that act: every agent has its own."""
+        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size)
+
+    @property
+    def _pair_sizes(self) -> tuple[int, ...]:
+        return (2 * self.hidden_size, self.value_size, self.value_size, 1)
+
+    @property
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.hidden_size, self.value_size, self.value_size, 1)
+
+    def init(self, key: jax.Array) -> I2QState:
+        """Draw weights; targets begin equal to them."""
+        key_action, key_pair, key_state = jax.random.split(key, 3)
+        num_agents = self.spec.num_agents
+
+        def perceptrons(key: jax.Array, sizes: tuple[int, ...]) -> tuple[Linear, ...]:
+            return jax.vmap(lambda key: init_perceptron(key, sizes))(jax.random.split(key, num_agents))
+
+        online = I2QNetworks(
+            self.networks.init(key_action),
+            perceptrons(key_pair, self._pair_sizes),
+            perceptrons(key_state, self._state_sizes),
+        )
+        # one optimiser and one norm for all agents' networks of a kind, as the method's own code has it
+        optimisers = I2QNetworks(*(self.optimiser.transformation().init(each) for each in online))
+        return I2QState(online, copy_of(online), optimisers, jnp.zeros((), jnp.int32))
+
+    def parameters(self, state: I2QState) -> DRQNParameters:
+        """Return the networks that act."""
+        parameters: DRQNParameters = state.online.action_value
+        return parameters
+
+    def begin(self, parameters: DRQNParameters, key: jax.Array, codes: jax.Array) -> jax.Array:
+        """Return empty memories."""
+        del parameters, key
+        return self.networks.first_hidden(codes.shape[1])
+
+    def act(
+        self, parameters: DRQNParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return Q-values."""
+        del key
+        return self.networks.step(parameters, memory, codes, last_actions)
+
+    def update(self, state: I2QState, batch: EpisodeBatch, key: jax.Array) -> tuple[I2QState, Metrics]:
+        """Take one step down each of the three losses."""
+        del key
+        batch = rewarded(batch, self.reward_of)
+        metrics, gradients = self.networks.gradients(self._agent_gradient, (state.online, state.target), batch)
+        transformation = self.optimiser.transformation()
+        stepped = [transformation.update(*each) for each in zip(gradients, state.optimisers, strict=True)]
+        online = optax.apply_updates(state.online, I2QNetworks(*(changes for changes, _ in stepped)))
+        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
+        metrics["gradient_norm"] = optax.tree.norm(gradients.action_value)[None]
+        optimisers = I2QNetworks(*(optimiser for _, optimiser in stepped))
+        return I2QState(online, target, optimisers, state.num_updates + 1), metrics
+
+    def _agent_gradient(
+        self,
+        agent: jax.Array,
+        parameters: tuple[I2QNetworks, I2QNetworks],
+        codes: jax.Array,
+        actions: jax.Array,
+        rewards: jax.Array,
+        batch: EpisodeBatch,
+    ) -> tuple[Metrics, I2QNetworks]:
+        """Return the losses' gradient by one agent's networks, and what is worth reporting."""
+        online, target = parameters
+        limit = actions.shape[1]
+        experience = Experience(
+            inputs=self.networks.episode_inputs(agent, codes, actions),
+            actions=actions.T.astype(jnp.int32),
+            rewards=rewards.T,
+            goes_on=td.continues(
+                batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit
+            ),
+            mask=td.step_mask(batch.num_steps, limit),
+        )
+        goals = self._goals(target, experience)
+        # each loss moves one network alone, so the gradient of their sum is the three gradients
+        gradient, metrics = jax.grad(self._losses, has_aux=True)(online, goals, experience)
+        return metrics, gradient
+
+    def _goals(self, target: I2QNetworks, experience: Experience) -> Goals:
+        """Return what is learned towards, from the target networks."""
+        hiddens, values = self.networks.unroll(target.action_value, experience.inputs)
+        hidden_tm1, hidden_t = hiddens[:-1], hiddens[1:]
+        following = _scalar(target.state_value, hidden_t)
+        return Goals(
+            hidden_tm1=hidden_tm1,
+            hidden_t=hidden_t,
+            ideal=td.td_targets(experience.rewards, experience.goes_on, following, self.discount),
+            pair_value=_scalar(target.pair_value, _pairs(hidden_tm1, hidden_t)),
+            target_values_t=values[1:],
+        )
+
+    def _losses(self, online: I2QNetworks, goals: Goals, experience: Experience) -> tuple[jax.Array, Metrics]:
+        """Return the sum of the three losses."""
+        mask = experience.mask
+        pair_values = _scalar(online.pair_value, _pairs(goals.hidden_tm1, goals.hidden_t))
+        pair_loss = td.masked_squared_error(pair_values, goals.ideal, mask)
+
+        state_values = _scalar(online.state_value, goals.hidden_tm1)
+        weights = td.expectile_weights(jax.lax.stop_gradient(state_values), goals.pair_value, self.expectile)
+        state_loss = td.masked_squared_error(state_values, goals.pair_value, mask * weights)
+
+        _, values = self.networks.unroll(online.action_value, experience.inputs)
+        chosen = td.chosen_values(values[:-1], experience.actions)
+        following = td.double_q_values(goals.target_values_t, jax.lax.stop_gradient(values[1:]))
+        ordinary = td.td_targets(experience.rewards, experience.goes_on, following, self.discount)
+        targets = self.ideal_weight * goals.ideal + (1 - self.ideal_weight) * ordinary
+        action_loss = td.masked_squared_error(chosen, targets, mask)
+        played = mask.sum()
+        return pair_loss + state_loss + action_loss, {
+            "loss": action_loss,
+            "pair_loss": pair_loss,
+            "state_loss": state_loss,
+            "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
+            "q_value": jnp.sum(mask * chosen) / played,
+            "state_value": jnp.sum(mask * state_values) / played,
+        }
+
+    def update_flop(self, num_episodes: int, num_steps: int) -> float:
+        """IQL's arithmetic, and for Q^ss and V as well: online forward, target forward, backward worth two."""
+        a_step = self.networks.step_flop + perceptron_flop(self._pair_sizes) + perceptron_flop(self._state_sizes)
+        return 4 * a_step * num_episodes * num_steps * self.spec.num_agents
+
+
+def _pairs(hidden_tm1: jax.Array, hidden_t: jax.Array) -> jax.Array:
+    return jnp.concatenate([hidden_tm1, hidden_t], axis=-1)
+
+
+def _scalar(layers: tuple[Linear, ...], inputs: jax.Array) -> jax.Array:
+    return apply_perceptron(layers, inputs)[..., 0]

@@ -1,0 +1,31 @@
+"""QMIX: the team's value is a monotonic function of the agents' own, another one in every state."""
+
+from dataclasses import dataclass
+
+import jax
+
+from consmarl.learners.team_value import TeamValue
+from consmarl.networks.mixer import MixerParameters, init_mixer, mix, mixer_flop
+
+
+@dataclass(frozen=True)
+class QMIX(TeamValue):
+    """Q_tot = f_s(Q_1, …, Q_n) with ∂Q_tot/∂Q_i ≥ 0, so that everybody's best action is the team's."""
+
+    mixer_size: int = 32
+
+    def init_mixer(self, key: jax.Array) -> MixerParameters:
+        """Draw the mixing network."""
+        return init_mixer(key, self.spec.num_agents, self._state_size, self.mixer_size)
+
+    def mix(self, mixer: MixerParameters, values: jax.Array, states: jax.Array) -> jax.Array:
+        """Mix the values as the state has it."""
+        return mix(mixer, values, states)
+
+    def mixer_flop(self) -> float:
+        """Return the arithmetic of mixing one step's values once."""
+        return mixer_flop(self.spec.num_agents, self._state_size, self.mixer_size)
+
+    @property
+    def _state_size(self) -> int:
+        return self.spec.num_agents * self.spec.observation_size

@@ -1,0 +1,60 @@
+"""SEQL, shared-experience Q-learning: every agent learns from everybody's episodes, through its own network."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.errors import UsageError
+from consmarl.learners.devices import map_agents
+from consmarl.learners.interface import EpisodeBatch, Metrics
+from consmarl.learners.iql import IQL
+from consmarl.learners.networks import Weights
+from consmarl.networks.drqn import DRQNParameters
+
+
+@dataclass(frozen=True)
+class SEQL(IQL):
+    """IQL whose loss has a second part: the same temporal-difference error on the other agents' episodes."""
+
+    others_weight: float = 1.0  # λ
+
+    def __post_init__(self) -> None:
+        """Experience is shared between networks, so there have to be several."""
+        if self.weights is Weights.SHARED:
+            raise UsageError(
+                "seql lends experience to other agents' networks, and with shared weights there is one network alone, "
+                "which has all experience anyway: choose --weights separate, or --method iql."
+            )
+
+    def gradients(self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch) -> tuple[Metrics, Any]:
+        """Return the gradient of own error + λ · mean error on the others' episodes, for every agent's network."""
+        agents = jnp.arange(self.spec.num_agents)
+
+        def of_student(each: tuple[jax.Array, DRQNParameters, DRQNParameters]) -> tuple[Metrics, DRQNParameters]:
+            student, own_online, own_target = each
+
+            def of_episodes(row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Metrics, DRQNParameters]:
+                return self.agent_gradient(student, (own_online, own_target), *row, batch)
+
+            metrics, gradients = jax.lax.map(of_episodes, batch[:3])
+            weights = self._weights(agents == student)
+            total = jax.tree.map(lambda rows: jnp.tensordot(weights, rows, axes=1), gradients)
+            own = {name: rows[student] for name, rows in metrics.items()}
+            others_loss = jnp.sum(jnp.where(agents == student, 0.0, weights) * metrics["loss"])
+            return own | {"loss": own["loss"] + others_loss, "others_loss": others_loss}, total
+
+        return map_agents(of_student, (agents, online, target))
+
+    def _weights(self, is_own: jax.Array) -> jax.Array:
+        """Return how much each agent's episodes count: [agent].
+
+        Steps of an episode are the same for all agents, so the mean over all the others' steps is the mean of means.
+        """
+        num_others = max(self.spec.num_agents - 1, 1)
+        return jnp.where(is_own, 1.0, self.others_weight / num_others)
+
+    def update_flop(self, num_episodes: int, num_steps: int) -> float:
+        """IQL's arithmetic, once for every agent whose episodes are learned from."""
+        return super().update_flop(num_episodes, num_steps) * self.spec.num_agents

@@ -1,0 +1,161 @@
+"""Learning a value of the team that is put together from the agents' own: what VDN, QMIX and MAVEN have in common.
+
+Agents act on their own values; in learning a mixer makes one value of those of the chosen actions, and the team's
+reward teaches that. What a method adds is its mixer.
+
+Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
+"""
+
+import abc
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from consmarl.learners import td
+from consmarl.learners.devices import map_agents
+from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
+from consmarl.learners.networks import TeamNetworks, Weights
+from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import team_reward
+from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.networks.linear import join_last
+
+
+class TeamValueState(NamedTuple):
+    """What a team learns and keeps; its networks have `agents` and `mixer`, and what else a method needs."""
+
+    online: Any
+    target: Any
+    optimiser: Any
+    num_updates: jax.Array  # int32
+
+
+class ValueNetworks(NamedTuple):
+    """The networks behind a team's value."""
+
+    agents: Any  # `DRQNParameters` [network, …]
+    mixer: Any
+
+
+@dataclass(frozen=True)
+class TeamValue(Learner[Any, TeamValueState, Any]):
+    """A learner of the team's value; subclasses bring the mixer."""
+
+    spec: TeamSpec
+    weights: Weights = Weights.SHARED
+    hidden_size: int = 64
+    discount: float = 0.99  # γ
+    target_every_updates: int = 200
+    optimiser: RMSprop = field(default_factory=RMSprop)
+    double_q: bool = True
+    bootstrap_time_limit: bool = False
+
+    @abc.abstractmethod
+    def init_mixer(self, key: jax.Array) -> Any:
+        """Draw the mixer's weights."""
+
+    @abc.abstractmethod
+    def mix(self, mixer: Any, values: jax.Array, states: jax.Array) -> jax.Array:
+        """Return the team's value: agents' values [agent, step, episode], states [step, episode, feature]."""
+
+    @property
+    def networks(self) -> TeamNetworks:
+        """The networks that act."""
+        return TeamNetworks(self.spec, self.weights, self.hidden_size)
+
+    def init_networks(self, key: jax.Array) -> Any:
+        """Draw all weights."""
+        key_agents, key_mixer = jax.random.split(key)
+        return ValueNetworks(self.networks.init(key_agents), self.init_mixer(key_mixer))
+
+    def transformation(self) -> optax.GradientTransformation:
+        """Return what makes steps of gradients: one optimiser, and one norm to clip, for everything."""
+        return self.optimiser.transformation()
+
+    def init(self, key: jax.Array) -> TeamValueState:
+        """Draw weights; targets begin equal to them."""
+        online = self.init_networks(key)
+        return TeamValueState(online, copy_of(online), self.transformation().init(online), jnp.zeros((), jnp.int32))
+
+    def parameters(self, state: TeamValueState) -> Any:
+        """Return the networks that act."""
+        return state.online.agents
+
+    def begin(self, parameters: Any, key: jax.Array, codes: jax.Array) -> Any:
+        """Return empty memories."""
+        del parameters, key
+        return self.networks.first_hidden(codes.shape[1])
+
+    def act(
+        self, parameters: Any, memory: Any, codes: jax.Array, last_actions: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array]:
+        """Return every agent's own values."""
+        del key
+        return self.networks.step(parameters, memory, codes, last_actions)
+
+    def update(self, state: TeamValueState, batch: EpisodeBatch, key: jax.Array) -> tuple[TeamValueState, Metrics]:
+        """Take one step down the loss."""
+        del key
+        gradient, metrics = jax.grad(self.loss, has_aux=True)(state.online, state.target, batch)
+        changes, optimiser = self.transformation().update(gradient, state.optimiser)
+        online = optax.apply_updates(state.online, changes)
+        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
+        metrics["gradient_norm"] = optax.tree.norm(gradient)
+        return TeamValueState(online, target, optimiser, state.num_updates + 1), metrics
+
+    def loss(self, online: Any, target: Any, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+        """Return the loss, and what is worth reporting."""
+        return self.td_loss(online, target, self.action_values(online.agents, batch), batch)
+
+    def action_values(self, agents: Any, batch: EpisodeBatch) -> jax.Array:
+        """Return every agent's values of its actions: [agent, step + 1, episode, action]."""
+
+        def of_agent(each: tuple[jax.Array, Any, jax.Array, jax.Array]) -> jax.Array:
+            agent, parameters, codes, actions = each
+            return self.networks.unroll(parameters, self.networks.episode_inputs(agent, codes, actions))[1]
+
+        numbers = jnp.arange(self.spec.num_agents)
+        values: jax.Array = map_agents(of_agent, (numbers, self.networks.by_agent(agents), batch.codes, batch.actions))
+        return values
+
+    def team_states(self, batch: EpisodeBatch) -> jax.Array:
+        """Return all agents' observations side by side: [step + 1, episode, agent · observation]."""
+        return join_last(self.spec.observations(batch.codes.transpose(2, 1, 0, 3)))
+
+    def td_loss(self, online: Any, target: Any, values: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+        """Return the error of the team's value: the mean of (y − Q_tot)², y = r + γ Q̄_tot(s', best actions)."""
+        limit = batch.actions.shape[-1]
+        states = self.team_states(batch)
+        mask = td.step_mask(batch.num_steps, limit)
+        chosen = td.chosen_values(values[:, :-1], batch.actions.swapaxes(1, 2).astype(jnp.int32))
+        total = self.mix(online.mixer, chosen, states[:-1])
+        targets = self._targets(target, values[:, 1:], states[1:], batch)
+        error = td.masked_squared_error(total, targets, mask)
+        played = mask.sum()
+        return error, {
+            "loss": error,
+            "td_error": jnp.sum(mask * jnp.abs(total - targets)) / played,
+            "q_value": jnp.sum(mask * total) / played,
+        }
+
+    def _targets(self, target: Any, online_values_t: jax.Array, states_t: jax.Array, batch: EpisodeBatch) -> jax.Array:
+        """Return y: [step, episode]."""
+        limit = batch.actions.shape[-1]
+        values_t = self.action_values(target.agents, batch)[:, 1:]
+        best = td.double_q_values(values_t, online_values_t) if self.double_q else values_t.max(axis=-1)
+        following = self.mix(target.mixer, best, states_t)
+        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
+        # the online values say which action is best, and are not to be moved by it
+        return jax.lax.stop_gradient(td.td_targets(team_reward(batch).T, goes_on, following, self.discount))
+
+    def mixer_flop(self) -> float:
+        """Return the arithmetic of mixing one step's values once."""
+        return 0.0
+
+    def update_flop(self, num_episodes: int, num_steps: int) -> float:
+        """Agents and mixer: online forward, target forward, and a backward pass worth two forwards."""
+        a_step = self.networks.step_flop * self.spec.num_agents + self.mixer_flop()
+        return 4 * a_step * num_episodes * num_steps

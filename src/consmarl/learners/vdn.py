@@ -1,0 +1,22 @@
+"""VDN, value decomposition: the team's value is the sum of the agents' own."""
+
+from dataclasses import dataclass
+
+import jax
+
+from consmarl.learners.team_value import TeamValue
+
+
+@dataclass(frozen=True)
+class VDN(TeamValue):
+    """Q_tot = Σ_i Q_i."""
+
+    def init_mixer(self, key: jax.Array) -> tuple[()]:
+        """A sum has no weights."""
+        del key
+        return ()
+
+    def mix(self, mixer: tuple[()], values: jax.Array, states: jax.Array) -> jax.Array:
+        """Add the values up."""
+        del mixer, states
+        return values.sum(axis=0)

@@ -1,0 +1,115 @@
+"""Whom an agent listens to, and what it hears: hard attention that opens or shuts, soft attention that weighs.
+
+For agent i the hard attention reads the pairs [h_i; h_j] of all teammates j ≠ i in both directions and opens a gate to
+each or shuts it; the soft attention weighs all of them by how well i's query fits their keys. What is heard is the
+sum of the teammates' values, times weight, times gate.
+
+Axes: `[agent, row, …]`, where rows are environments when acting, and steps of episodes when learning. Pairs have
+`[other, agent, row, …]`: `other` counts an agent's teammates in ascending order, itself left out.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.networks.gru import GRUParameters, unroll_gru
+from consmarl.networks.linear import Linear, apply_linear, init_linear
+
+TEMPERATURE = 0.01  # τ of the Gumbel-softmax: nearly all gates are within a hair of open or shut
+
+
+class AttentionParameters(NamedTuple):
+    """Weights of both attentions."""
+
+    upwards: GRUParameters  # reads the teammates in ascending order
+    downwards: GRUParameters  # reads them in descending order
+    gate: Linear  # [2 * hidden, 2]: shut, open
+    query: jax.Array  # [hidden, attention]
+    key: jax.Array  # [hidden, attention]
+    value: Linear  # [hidden, attention]
+
+
+class Heard(NamedTuple):
+    """What came of listening."""
+
+    messages: jax.Array  # [agent, row, attention]
+    gates: jax.Array  # [other, agent, row], 1 where an agent listens to a teammate and 0 where not
+
+
+def init_attention(key: jax.Array, hidden_size: int, attention_size: int) -> AttentionParameters:
+    """Draw weights as PyTorch does by default."""
+    keys = jax.random.split(key, 6)
+    bound = 1 / math.sqrt(hidden_size)
+    shape = (hidden_size, attention_size)
+    return AttentionParameters(
+        upwards=init_gru(keys[0], 2 * hidden_size, hidden_size),
+        downwards=init_gru(keys[1], 2 * hidden_size, hidden_size),
+        gate=init_linear(keys[2], 2 * hidden_size, 2),
+        query=jax.random.uniform(keys[3], shape, minval=-bound, maxval=bound),
+        key=jax.random.uniform(keys[4], shape, minval=-bound, maxval=bound),
+        value=init_linear(keys[5], hidden_size, attention_size),
+    )
+
+
+def init_gru(key: jax.Array, input_size: int, hidden_size: int) -> GRUParameters:
+    """Draw weights and biases uniformly within ±1/√(hidden)."""
+    bound = 1 / math.sqrt(hidden_size)
+    width = 3 * hidden_size
+    shapes = ((input_size, width), (width,), (hidden_size, width), (width,))
+    keys = jax.random.split(key, len(shapes))
+    drawn = (jax.random.uniform(k, shape, minval=-bound, maxval=bound) for k, shape in zip(keys, shapes, strict=True))
+    return GRUParameters(*drawn)
+
+
+def draw_noise(key: jax.Array, num_agents: int, num_rows: int) -> jax.Array:
+    """Draw the Gumbel noise of all gates: [other, agent, row, 2]."""
+    return jax.random.gumbel(key, (num_agents - 1, num_agents, num_rows, 2))
+
+
+def listen(parameters: AttentionParameters, hidden: jax.Array, noise: jax.Array) -> Heard:
+    """Have every agent listen to its teammates: x_i = Σ_j soft_ij · hard_ij · v_j; who is alone hears zeros."""
+    num_agents, num_rows, _ = hidden.shape
+    if num_agents == 1:
+        return Heard(jnp.zeros((1, num_rows, parameters.query.shape[-1])), jnp.zeros((0, 1, num_rows)))
+    others = teammates(num_agents)
+    gates = open_gates(parameters, hidden, hidden[others], noise)
+    weights = soft_weights(hidden @ parameters.query, (hidden @ parameters.key)[others])
+    values = jax.nn.relu(apply_linear(parameters.value, hidden))[others]
+    return Heard(jnp.sum((weights * gates)[..., None] * values, axis=0), gates)
+
+
+def teammates(num_agents: int) -> NDArray[np.int32]:
+    """Return every agent's teammates in ascending order: [other, agent]."""
+    numbers = range(num_agents)
+    return np.array([[other for other in numbers if other != agent] for agent in numbers], np.int32).T
+
+
+def open_gates(parameters: AttentionParameters, hidden: jax.Array, theirs: jax.Array, noise: jax.Array) -> jax.Array:
+    """Hard attention: [agent, row, hidden] and the teammates' [other, agent, row, hidden] → [other, agent, row]."""
+    num_others, num_agents, num_rows, size = theirs.shape
+    pairs = jnp.concatenate([jnp.broadcast_to(hidden[None], theirs.shape), theirs], axis=-1)
+    pairs = pairs.reshape(num_others, num_agents * num_rows, 2 * size)
+    nothing_read = jnp.zeros((num_agents * num_rows, size))
+    ascending = unroll_gru(parameters.upwards, pairs, nothing_read)
+    descending = unroll_gru(parameters.downwards, pairs[::-1], nothing_read)[::-1]
+    logits = apply_linear(parameters.gate, jnp.concatenate([ascending, descending], axis=-1))
+    # a soft sample: of the two components the second says how far the gate is open
+    return jax.nn.softmax((logits.reshape(noise.shape) + noise) / TEMPERATURE)[..., 1]
+
+
+def soft_weights(queries: jax.Array, keys: jax.Array) -> jax.Array:
+    """Soft attention, softmax_j(q_i · k_j / √d): [agent, row, d], [other, agent, row, d] → [other, agent, row]."""
+    fits = jnp.sum(queries[None] * keys, axis=-1) / math.sqrt(queries.shape[-1])
+    return jax.nn.softmax(fits, axis=0)
+
+
+def attention_flop(num_agents: int, hidden_size: int, attention_size: int) -> float:
+    """Return the arithmetic of the products for one row of all agents."""
+    per_agent = 3 * hidden_size * attention_size  # query, key, value
+    both_directions = 2 * (2 * hidden_size + hidden_size) * 3 * hidden_size
+    per_pair = both_directions + 2 * hidden_size * 2 + 2 * attention_size  # a gate; q · k and the weighing of values
+    return 2.0 * num_agents * (per_agent + (num_agents - 1) * per_pair)

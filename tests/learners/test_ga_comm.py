@@ -1,0 +1,389 @@
+"""GA-Comm's two losses against the same things written down slowly: an episode, a step, an agent, a teammate at a time."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from consmarl.learners.ga_comm import GAComm
+from consmarl.learners.interface import Scores, TeamSpec
+from consmarl.learners.optimiser import RMSprop
+from consmarl.networks.attention import attention_flop, listen, teammates
+from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
+
+ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
+SIZES = dict(hidden_size=7, attention_size=4, critic_size=6)
+ALL_SHUT, ALL_OPEN = (np.array(pair, np.float32) for pair in ([1e3, 0], [0, 1e3]))
+
+
+def as_float64(tree):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    powers = np.exp(x - x.max())
+    return powers / powers.sum()
+
+
+def gru_slowly(weights, hidden, inputs):
+    """PyTorch's equations, a gate at a time."""
+    size = len(hidden)
+
+    def part(number):
+        columns = slice(number * size, (number + 1) * size)
+        return (
+            inputs @ weights.input_weights[:, columns] + weights.input_bias[columns],
+            hidden @ weights.hidden_weights[:, columns] + weights.hidden_bias[columns],
+        )
+
+    reset, update = sigmoid(sum(part(0))), sigmoid(sum(part(1)))
+    new = np.tanh(part(2)[0] + reset * part(2)[1])
+    return (1 - update) * new + update * hidden
+
+
+def gate_slowly(weights, own, theirs, place, noise):
+    """How far agent i's gate to its teammate at `place` is open, all its teammates having been read both ways."""
+    upwards = downwards = np.zeros(len(own))
+    for other in theirs[: place + 1]:
+        upwards = gru_slowly(weights.upwards, upwards, np.concatenate([own, other]))
+    for other in reversed(theirs[place:]):
+        downwards = gru_slowly(weights.downwards, downwards, np.concatenate([own, other]))
+    logits = np.concatenate([upwards, downwards]) @ weights.gate.weights + weights.gate.bias
+    return softmax((logits + noise) / 0.01)[1]
+
+
+def logits_slowly(actor, hiddens, agent, noise):
+    """One agent's logits, and its gates; noise [other, 2]."""
+    weights, own = actor.attention, hiddens[agent]
+    theirs = [hidden for number, hidden in enumerate(hiddens) if number != agent]
+    query = own @ weights.query
+    fits = np.array([query @ (other @ weights.key) / np.sqrt(len(query)) for other in theirs])
+    message, gates = np.zeros(len(query)), []
+    for place, other in enumerate(theirs):
+        gates.append(gate_slowly(weights, own, theirs, place, noise[place]))
+        value = np.maximum(other @ weights.value.weights + weights.value.bias, 0)
+        message = message + softmax(fits)[place] * gates[-1] * value
+    return np.concatenate([own, message]) @ actor.head.weights + actor.head.bias, gates
+
+
+def inputs_slowly(spec, batch, agent, episode, step):
+    last = np.zeros(spec.num_actions)
+    if step:
+        last[int(batch.actions[agent, episode, step - 1])] = 1
+    observation = np.asarray(batch.codes[agent, episode, step]) * np.array(spec.observation_scale)
+    return np.concatenate([observation, last, np.eye(spec.num_agents)[agent]])
+
+
+def actor_slowly(learner, actor, batch, advantages, noise):
+    """The actor's loss, the entropy and the openness of gates; advantages by (episode, step)."""
+    spec, batch = learner.spec, jax.tree.map(np.asarray, batch)
+    agents = range(spec.num_agents)
+    noise = np.asarray(noise, np.float64).reshape(spec.num_agents - 1, spec.num_agents, STEPS, EPISODES, 2)
+    terms, entropies, gates = [], [], []
+    for episode, length in enumerate(batch.num_steps.tolist()):
+        hiddens = [np.zeros(learner.hidden_size) for _ in agents]
+        for step in range(length):
+            for agent in agents:
+                inputs = inputs_slowly(spec, batch, agent, episode, step)
+                encoded = np.maximum(inputs @ actor.encoder_weights + actor.encoder_bias, 0)
+                hiddens[agent] = gru_slowly(actor.gru, hiddens[agent], encoded)
+            for agent in agents:
+                logits, opened = logits_slowly(actor, hiddens, agent, noise[:, agent, step, episode])
+                epsilon = float(batch.epsilon[episode, step])
+                policy = (1 - epsilon) * softmax(logits) + epsilon / spec.num_actions
+                terms.append(-advantages[episode, step] * np.log(policy[batch.actions[agent, episode, step]]))
+                entropies.append(-np.sum(policy * np.log(policy)))
+                gates += opened
+    return np.mean(terms), np.mean(entropies), np.mean(gates) if gates else 0.0
+
+
+def critic_slowly(learner, critic, target, batch):
+    """The critic's loss, δ by (episode, step), and V by the same."""
+    spec, batch = learner.spec, jax.tree.map(np.asarray, batch)
+
+    def value(layers, episode, step):
+        rows = [
+            batch.codes[agent, episode, step] * np.array(spec.observation_scale) for agent in range(spec.num_agents)
+        ]
+        first, second, last = layers
+        hidden = np.maximum(np.concatenate(rows) @ first.weights + first.bias, 0)
+        hidden = np.maximum(hidden @ second.weights + second.bias, 0)
+        return (hidden @ last.weights + last.bias)[0]
+
+    errors, values = {}, {}
+    for episode, length in enumerate(batch.num_steps.tolist()):
+        for step in range(length):
+            values[episode, step] = value(critic, episode, step)
+            reward = sum(float(batch.rewards[agent, episode, step]) for agent in range(spec.num_agents))
+            ends = step == length - 1 and (batch.terminated[episode] or not learner.bootstrap_time_limit)
+            follows = 0 if ends else learner.discount * value(target, episode, step + 1)
+            errors[episode, step] = reward + follows - values[episode, step]
+    return np.mean([error**2 for error in errors.values()]), errors, values
+
+
+def begun(learner, seed=0):
+    """A state whose target critic is not the critic."""
+    state = learner.init(jax.random.key(seed))
+    return state._replace(target=learner.init(jax.random.key(seed + 100)).critic)
+
+
+def of_batch(learner, key):
+    return learner.noise(key, STEPS * EPISODES)
+
+
+VARIANTS = {
+    "paper": (SPEC, {}),
+    "bootstrapped limits": (SPEC, dict(bootstrap_time_limit=True)),
+    "two agents": (TeamSpec(2, ACTIONS, SPEC.observation_scale), {}),
+    "one agent": (ALONE, {}),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_losses_equal_the_slow_ones(variant):
+    spec, settings = VARIANTS[variant]
+    learner = GAComm(spec, discount=0.9, **SIZES, **settings)
+    state, batch, key = begun(learner), hand_made_batch(agents=spec.num_agents), jax.random.key(2)
+    _, metrics = jax.jit(learner.update)(state, batch, key)
+    critic_loss, errors, values = critic_slowly(learner, as_float64(state.critic), as_float64(state.target), batch)
+    loss, entropy, listening = actor_slowly(
+        learner, as_float64(state.actor), batch, errors, of_batch(learner, key)
+    )  # fmt: skip
+    expected = {
+        "loss": loss,
+        "critic_loss": critic_loss,
+        "value": np.mean(list(values.values())),
+        "advantage": np.mean(np.abs(list(errors.values()))),
+        "entropy": entropy,
+        "listening": listening,
+    }
+    assert set(metrics) == {*expected, "gradient_norm"}
+    assert {value.shape for value in metrics.values()} == {(1,)}
+    for name, value in expected.items():
+        np.testing.assert_allclose(metrics[name], [value], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def moved(tree, path, index, by):
+    """The tree with one weight changed: `path` leads through the fields."""
+    if not path:
+        tree = np.array(tree)
+        tree[index] += by
+        return tree
+    return tree._replace(**{path[0]: moved(getattr(tree, path[0]), path[1:], index, by)})
+
+
+def at(tree, path):
+    for name in path:
+        tree = getattr(tree, name)
+    return tree
+
+
+WEIGHTS = {
+    "encoder": (("encoder_weights",), (7, 1)),
+    "memory": (("gru", "hidden_weights"), (3, 9)),
+    "reading upwards": (("attention", "upwards", "input_weights"), (8, 16)),
+    "reading downwards": (("attention", "downwards", "hidden_bias"), (15,)),
+    "gate": (("attention", "gate", "weights"), (9, 1)),
+    "query": (("attention", "query"), (2, 1)),
+    "key": (("attention", "key"), (2, 1)),
+    "value": (("attention", "value", "weights"), (0, 3)),
+    "head": (("head", "weights"), (8, 2)),
+}
+
+
+def test_the_actors_gradient_is_the_slow_losss():
+    learner = GAComm(SPEC, **SIZES)
+    state, batch = begun(learner, 3), hand_made_batch(1)
+    # little noise, and gates whose logits hardly differ: all stand ajar, so that all have a gradient
+    noise = 0.01 * of_batch(learner, jax.random.key(4))
+    gate = jax.tree.map(lambda leaf: 0.01 * leaf, state.actor.attention.gate)
+    actor = state.actor._replace(attention=state.actor.attention._replace(gate=gate))
+    _, (advantages, _) = learner.critic_loss(state.critic, state.target, batch)
+    gradient, metrics = jax.jit(jax.grad(learner.actor_loss, has_aux=True))(actor, advantages, batch, noise)
+    assert 0.2 < float(metrics["listening"]) < 0.8
+    slow_actor, slow_advantages = as_float64(actor), np.asarray(advantages, np.float64).T
+    for name, (path, index) in WEIGHTS.items():
+        above, below = (
+            actor_slowly(learner, moved(slow_actor, path, index, by), batch, slow_advantages, noise)[0]
+            for by in (1e-5, -1e-5)
+        )
+        slope = (above - below) / 2e-5
+        assert abs(slope) > 1e-7, name
+        np.testing.assert_allclose(at(gradient, path)[index], slope, rtol=5e-3, atol=1e-7, err_msg=name)
+
+
+def test_both_steps_go_through_pytorchs_rmsprop_each_at_its_own_pace():
+    optimiser = RMSprop(learning_rate=0.01, max_gradient_norm=0.05)
+    learner = GAComm(SPEC, **SIZES, optimiser=optimiser, critic_learning_rate=0.03)
+    state, batch, key = begun(learner), hand_made_batch(), jax.random.key(5)
+    after, _ = jax.jit(learner.update)(state, batch, key)
+    by_critic, (advantages, _) = jax.grad(learner.critic_loss, has_aux=True)(state.critic, state.target, batch)
+    by_actor, _ = jax.grad(learner.actor_loss, has_aux=True)(state.actor, advantages, batch, of_batch(learner, key))
+    for rate, gradient, before, now in (
+        (0.01, by_actor, state.actor, after.actor),
+        (0.03, by_critic, state.critic, after.critic),
+    ):
+        norm = np.sqrt(sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(gradient)))
+        assert norm > 0.05  # so that clipping is tried
+        leaves = zip(*(jax.tree.leaves(tree) for tree in (gradient, before, now)), strict=True)
+        for slope, old, new in leaves:
+            clipped = np.asarray(slope, np.float64) * 0.05 / norm
+            step = -rate * clipped / (np.sqrt(0.01 * clipped**2) + 1e-8)
+            np.testing.assert_allclose(np.asarray(new) - np.asarray(old), step, rtol=2e-2, atol=1e-6)
+
+
+def total(tree):
+    return sum(float(jnp.abs(leaf).sum()) for leaf in jax.tree.leaves(tree))
+
+
+def test_each_loss_moves_its_own_network_alone():
+    learner = GAComm(SPEC, **SIZES)
+    state, batch = begun(learner), hand_made_batch()
+    noise = of_batch(learner, jax.random.key(0))
+
+    def actors_loss(actor, critic, target):
+        _, (advantages, _) = learner.critic_loss(critic, target, batch)
+        return learner.actor_loss(actor, advantages, batch, noise)[0]
+
+    def critics_loss(actor, critic, target):
+        del actor
+        return learner.critic_loss(critic, target, batch)[0]
+
+    weights = (state.actor, state.critic, state.target)
+    by_each = {
+        loss: [total(tree) > 0 for tree in jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(*weights)]
+        for loss in (actors_loss, critics_loss)
+    }
+    assert by_each == {actors_loss: [True, False, False], critics_loss: [False, True, False]}
+
+
+def test_the_actor_learns_by_the_critic_from_before_its_step():
+    slow, fast = (GAComm(SPEC, **SIZES, critic_learning_rate=rate) for rate in (1e-6, 1.0))
+    state, batch, key = begun(slow), hand_made_batch(), jax.random.key(0)
+    ours, theirs = (jax.jit(learner.update)(state, batch, key)[0] for learner in (slow, fast))
+    assert total(jax.tree.map(lambda left, right: left - right, ours.critic, theirs.critic)) > 1
+    jax.tree.map(np.testing.assert_array_equal, ours.actor, theirs.actor)
+
+
+def test_the_target_critic_is_copied_after_the_201st_update_first():
+    learner = GAComm(SPEC, hidden_size=3, attention_size=2, critic_size=3)
+    batch = hand_made_batch()
+
+    def targets_of(state, _):
+        state, _ = learner.update(state, batch, jax.random.key(0))
+        return state, (state.target[-1].bias[0], state.critic[-1].bias[0])
+
+    _, (target, critic) = jax.lax.scan(targets_of, learner.init(jax.random.key(0)), length=402)
+    changes = np.flatnonzero(np.diff(np.asarray(target))) + 2  # the number of the update, from 1
+    assert changes.tolist() == [201, 401]
+    assert target[200] == critic[200]
+
+
+def test_padding_has_no_say():
+    learner = GAComm(SPEC, **SIZES)
+    state = begun(learner)
+    batch, other = hand_made_batch(0), hand_made_batch(7)
+    is_played = jnp.arange(STEPS)[None, :] < batch.num_steps[:, None]
+    is_seen = jnp.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
+    mixed = batch._replace(
+        codes=jnp.where(is_seen[None, :, :, None], batch.codes, other.codes),
+        actions=jnp.where(is_played[None], batch.actions, other.actions),
+        rewards=jnp.where(is_played[None], batch.rewards, other.rewards),
+        epsilon=jnp.where(is_played, batch.epsilon, other.epsilon),
+    )
+    assert not np.array_equal(mixed.codes, batch.codes)
+    update = jax.jit(learner.update)
+    (ours, our_metrics), (theirs, their_metrics) = (update(state, each, jax.random.key(0)) for each in (batch, mixed))
+    jax.tree.map(np.testing.assert_array_equal, (ours.actor, ours.critic), (theirs.actor, theirs.critic))
+    jax.tree.map(np.testing.assert_array_equal, our_metrics, their_metrics)
+
+
+def test_the_same_key_repeats_an_update_and_another_opens_other_gates():
+    learner = GAComm(SPEC, **SIZES)
+    state, batch, update = begun(learner), hand_made_batch(), jax.jit(learner.update)
+    first, again, other = (update(state, batch, jax.random.key(seed))[1] for seed in (0, 0, 1))
+    assert first["listening"] == again["listening"] != other["listening"]
+    assert first["loss"] == again["loss"] != other["loss"]
+
+
+def codes_and_changed(agents=AGENTS):
+    """Two environments' first observations, and the same with another one for the last agent."""
+    codes = hand_made_batch(agents=agents).codes[:, :2, 0]
+    return codes, codes.at[-1].set(8 - codes[-1])
+
+
+def logits_with(learner, actor, codes, noise):
+    """Logits of the first step [agent, env, action], with all gates' noise given."""
+    nothing_done = jnp.full(codes.shape[:2], -1)
+    memory = learner.begin(actor, jax.random.key(0), codes)
+    hidden, _ = learner.act(actor, memory, codes, nothing_done, jax.random.key(0))
+    shape = (len(codes) - 1, *codes.shape[:2], 2)
+    return np.asarray(learner.decide(actor, hidden, jnp.broadcast_to(noise, shape))[0])
+
+
+def test_open_gates_carry_what_a_teammate_sees():
+    learner = GAComm(SPEC, **SIZES)
+    actor = begun(learner).actor
+    before, after = (logits_with(learner, actor, codes, ALL_OPEN) for codes in codes_and_changed())
+    assert (np.abs(before - after).max(axis=-1) > 1e-4).all()
+
+
+def test_shut_gates_carry_nothing():
+    learner = GAComm(SPEC, **SIZES)
+    actor = begun(learner).actor
+    before, after = (logits_with(learner, actor, codes, ALL_SHUT) for codes in codes_and_changed())
+    np.testing.assert_array_equal(before[:-1], after[:-1])
+    assert (np.abs(before[-1] - after[-1]).max(axis=-1) > 1e-4).all()  # it sees for itself
+
+
+def test_who_is_alone_hears_nothing():
+    learner = GAComm(ALONE, **SIZES)
+    state, codes = begun(learner), hand_made_batch(agents=1).codes[:, :2, 0]
+    open_logits, shut_logits = (logits_with(learner, state.actor, codes, noise) for noise in (ALL_OPEN, ALL_SHUT))
+    np.testing.assert_array_equal(open_logits, shut_logits)
+    heard = listen(state.actor.attention, jnp.ones((1, 5, 7)), learner.noise(jax.random.key(0), 5))
+    assert heard.messages.tolist() == np.zeros((1, 5, 4)).tolist()
+    after, _ = jax.jit(learner.update)(state, hand_made_batch(agents=1), jax.random.key(0))
+    jax.tree.map(np.testing.assert_array_equal, after.actor.attention, state.actor.attention)
+    assert np.isfinite(total(after.actor))
+
+
+def test_acting_step_by_step_is_what_learning_unrolls():
+    learner = GAComm(SPEC, **SIZES)
+    actor, batch = begun(learner).actor, hand_made_batch()
+    unrolled = learner.remember(actor, batch).reshape(AGENTS, STEPS, EPISODES, -1)
+    memory = learner.begin(actor, jax.random.key(0), batch.codes[:, :, 0])
+    last_actions = jnp.full((AGENTS, EPISODES), -1)
+    for step in range(STEPS):
+        key = jax.random.fold_in(jax.random.key(0), step)
+        memory, logits = learner.act(actor, memory, batch.codes[:, :, step], last_actions, key)
+        np.testing.assert_allclose(memory, unrolled[:, step], atol=1e-6)
+        again, _ = learner.decide(actor, unrolled[:, step], learner.noise(key, EPISODES))
+        np.testing.assert_allclose(logits, again, atol=1e-4)  # what differs is multiplied by 1/τ = 100
+        last_actions = batch.actions[:, :, step].astype(jnp.int32)
+
+
+def test_teammates_are_all_others_in_ascending_order():
+    assert teammates(3).T.tolist() == [[1, 2], [0, 2], [0, 1]]
+
+
+def test_its_scores_are_logits_and_it_keeps_no_episodes():
+    learner = GAComm(SPEC)
+    assert learner.is_on_policy
+    assert learner.scores is Scores.LOGITS
+    assert learner == GAComm(SPEC)
+    assert hash(learner) == hash(GAComm(SPEC))
+
+
+def test_its_arithmetic_by_hand():
+    learner = GAComm(TeamSpec(2, 3, (1.0,) * 5), hidden_size=4, attention_size=2, critic_size=6)
+    # two agents that each read one pair, both ways (3·4 inputs and memory to 3·4 gates), and weigh one value
+    attention = 2 * 2 * (3 * 4 * 2 + 2 * (12 * 12) + 8 * 2 + 2 + 2)
+    assert attention_flop(2, 4, 2) == attention
+    actor = 2 * 2 * ((5 + 3 + 2) * 4 + 8 * 12 + (4 + 2) * 3) + attention
+    critic = 2 * (10 * 6 + 6 * 6 + 6)
+    assert learner.update_flop(7, 11) == 7 * 11 * (3 * actor + 4 * critic)
