@@ -36,6 +36,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.environments
 	$(BIN)/python -m benchmarks.learning
 	$(BIN)/python -m benchmarks.sharing
+	$(BIN)/python -m benchmarks.methods
 	$(BIN)/python -m benchmarks.workbench
 
 # What was finished before is not run again: `make clean` begins anew.

@@ -9,6 +9,8 @@ import consmarl
 from consmarl.environments.cleanup import CleanupDraws, WasteRule
 from consmarl.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 LEFT, RIGHT, UP, DOWN, STAY, CLEAN = range(6)
 MAP = (
     "@@@@@@@",

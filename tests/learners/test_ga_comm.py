@@ -1,18 +1,27 @@
-"""GA-Comm's two losses against the same things written down slowly: an episode, a step, an agent, a teammate at a time."""
+"""GA-Comm's two losses against the same things written down slowly, one episode, step, agent and teammate at a time."""
+
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
 
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import Scores, TeamSpec
 from consmarl.learners.optimiser import RMSprop
 from consmarl.networks.attention import attention_flop, listen, teammates
-from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
 
-ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 SIZES = dict(hidden_size=7, attention_size=4, critic_size=6)
+LEARNER = GAComm(SPEC, **SIZES)
+ALONE = GAComm(TeamSpec(1, ACTIONS, SPEC.observation_scale), **SIZES, bootstrap_time_limit=True)
+# the critic's steps are so large that advantages from after one would show
+IN_LEAPS = GAComm(
+    SPEC, **SIZES, optimiser=RMSprop(learning_rate=0.01, max_gradient_norm=0.05), critic_learning_rate=1.0
+)
 ALL_SHUT, ALL_OPEN = (np.array(pair, np.float32) for pair in ([1e3, 0], [0, 1e3]))
 
 
@@ -125,34 +134,33 @@ def critic_slowly(learner, critic, target, batch):
     return np.mean([error**2 for error in errors.values()]), errors, values
 
 
-def begun(learner, seed=0):
+@functools.cache
+def compiled(learner, name):
+    return jax.jit(getattr(learner, name))
+
+
+@functools.cache
+def gradient_of(learner, name):
+    return jax.jit(jax.grad(getattr(learner, name), has_aux=True))
+
+
+def begun(learner=LEARNER, seed=0):
     """A state whose target critic is not the critic."""
-    state = learner.init(jax.random.key(seed))
-    return state._replace(target=learner.init(jax.random.key(seed + 100)).critic)
+    state, other = (compiled(learner, "init")(jax.random.key(number)) for number in (seed, seed + 100))
+    return state._replace(target=other.critic)
 
 
 def of_batch(learner, key):
     return learner.noise(key, STEPS * EPISODES)
 
 
-VARIANTS = {
-    "paper": (SPEC, {}),
-    "bootstrapped limits": (SPEC, dict(bootstrap_time_limit=True)),
-    "two agents": (TeamSpec(2, ACTIONS, SPEC.observation_scale), {}),
-    "one agent": (ALONE, {}),
-}
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_losses_equal_the_slow_ones(variant):
-    spec, settings = VARIANTS[variant]
-    learner = GAComm(spec, discount=0.9, **SIZES, **settings)
-    state, batch, key = begun(learner), hand_made_batch(agents=spec.num_agents), jax.random.key(2)
-    _, metrics = jax.jit(learner.update)(state, batch, key)
+@pytest.mark.parametrize("learner", [LEARNER, ALONE], ids=["three agents", "one agent, bootstrapped limits"])
+def test_the_losses_equal_the_slow_ones(learner):
+    state, batch, key = begun(learner), hand_made_batch(agents=learner.spec.num_agents), jax.random.key(2)
+    _, metrics = compiled(learner, "update")(state, batch, key)
     critic_loss, errors, values = critic_slowly(learner, as_float64(state.critic), as_float64(state.target), batch)
-    loss, entropy, listening = actor_slowly(
-        learner, as_float64(state.actor), batch, errors, of_batch(learner, key)
-    )  # fmt: skip
+    noise = of_batch(learner, key)
+    loss, entropy, listening = actor_slowly(learner, as_float64(state.actor), batch, errors, noise)
     expected = {
         "loss": loss,
         "critic_loss": critic_loss,
@@ -190,20 +198,19 @@ WEIGHTS = {
     "gate": (("attention", "gate", "weights"), (9, 1)),
     "query": (("attention", "query"), (2, 1)),
     "key": (("attention", "key"), (2, 1)),
-    "value": (("attention", "value", "weights"), (0, 3)),
+    "value": (("attention", "value", "weights"), (0, 1)),
     "head": (("head", "weights"), (8, 2)),
 }
 
 
 def test_the_actors_gradient_is_the_slow_losss():
-    learner = GAComm(SPEC, **SIZES)
-    state, batch = begun(learner, 3), hand_made_batch(1)
+    learner, state, batch = LEARNER, begun(seed=3), hand_made_batch(1)
     # little noise, and gates whose logits hardly differ: all stand ajar, so that all have a gradient
     noise = 0.01 * of_batch(learner, jax.random.key(4))
     gate = jax.tree.map(lambda leaf: 0.01 * leaf, state.actor.attention.gate)
     actor = state.actor._replace(attention=state.actor.attention._replace(gate=gate))
-    _, (advantages, _) = learner.critic_loss(state.critic, state.target, batch)
-    gradient, metrics = jax.jit(jax.grad(learner.actor_loss, has_aux=True))(actor, advantages, batch, noise)
+    _, (advantages, _) = gradient_of(learner, "critic_loss")(state.critic, state.target, batch)
+    gradient, metrics = gradient_of(learner, "actor_loss")(actor, advantages, batch, noise)
     assert 0.2 < float(metrics["listening"]) < 0.8
     slow_actor, slow_advantages = as_float64(actor), np.asarray(advantages, np.float64).T
     for name, (path, index) in WEIGHTS.items():
@@ -217,21 +224,20 @@ def test_the_actors_gradient_is_the_slow_losss():
 
 
 def test_both_steps_go_through_pytorchs_rmsprop_each_at_its_own_pace():
-    optimiser = RMSprop(learning_rate=0.01, max_gradient_norm=0.05)
-    learner = GAComm(SPEC, **SIZES, optimiser=optimiser, critic_learning_rate=0.03)
-    state, batch, key = begun(learner), hand_made_batch(), jax.random.key(5)
-    after, _ = jax.jit(learner.update)(state, batch, key)
-    by_critic, (advantages, _) = jax.grad(learner.critic_loss, has_aux=True)(state.critic, state.target, batch)
-    by_actor, _ = jax.grad(learner.actor_loss, has_aux=True)(state.actor, advantages, batch, of_batch(learner, key))
-    for rate, gradient, before, now in (
-        (0.01, by_actor, state.actor, after.actor),
-        (0.03, by_critic, state.critic, after.critic),
+    state, batch, key = begun(), hand_made_batch(), jax.random.key(5)
+    after, _ = compiled(IN_LEAPS, "update")(state, batch, key)
+    by_critic, (advantages, _) = gradient_of(LEARNER, "critic_loss")(state.critic, state.target, batch)
+    by_actor, _ = gradient_of(LEARNER, "actor_loss")(state.actor, advantages, batch, of_batch(LEARNER, key))
+    for rate, gradient, before, now, squares in (
+        (0.01, by_actor, state.actor, after.actor, after.actor_optimiser),
+        (1.0, by_critic, state.critic, after.critic, after.critic_optimiser),
     ):
         norm = np.sqrt(sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(gradient)))
         assert norm > 0.05  # so that clipping is tried
-        leaves = zip(*(jax.tree.leaves(tree) for tree in (gradient, before, now)), strict=True)
-        for slope, old, new in leaves:
+        leaves = zip(*(jax.tree.leaves(tree) for tree in (gradient, before, now, squares)), strict=True)
+        for slope, old, new, square in leaves:
             clipped = np.asarray(slope, np.float64) * 0.05 / norm
+            np.testing.assert_allclose(square, 0.01 * clipped**2, rtol=1e-3, atol=1e-12)
             step = -rate * clipped / (np.sqrt(0.01 * clipped**2) + 1e-8)
             np.testing.assert_allclose(np.asarray(new) - np.asarray(old), step, rtol=2e-2, atol=1e-6)
 
@@ -241,17 +247,16 @@ def total(tree):
 
 
 def test_each_loss_moves_its_own_network_alone():
-    learner = GAComm(SPEC, **SIZES)
-    state, batch = begun(learner), hand_made_batch()
-    noise = of_batch(learner, jax.random.key(0))
+    state, batch = begun(), hand_made_batch()
+    noise = of_batch(LEARNER, jax.random.key(0))
 
     def actors_loss(actor, critic, target):
-        _, (advantages, _) = learner.critic_loss(critic, target, batch)
-        return learner.actor_loss(actor, advantages, batch, noise)[0]
+        _, (advantages, _) = LEARNER.critic_loss(critic, target, batch)
+        return LEARNER.actor_loss(actor, advantages, batch, noise)[0]
 
     def critics_loss(actor, critic, target):
         del actor
-        return learner.critic_loss(critic, target, batch)[0]
+        return LEARNER.critic_loss(critic, target, batch)[0]
 
     weights = (state.actor, state.critic, state.target)
     by_each = {
@@ -262,30 +267,28 @@ def test_each_loss_moves_its_own_network_alone():
 
 
 def test_the_actor_learns_by_the_critic_from_before_its_step():
-    slow, fast = (GAComm(SPEC, **SIZES, critic_learning_rate=rate) for rate in (1e-6, 1.0))
-    state, batch, key = begun(slow), hand_made_batch(), jax.random.key(0)
-    ours, theirs = (jax.jit(learner.update)(state, batch, key)[0] for learner in (slow, fast))
-    assert total(jax.tree.map(lambda left, right: left - right, ours.critic, theirs.critic)) > 1
-    jax.tree.map(np.testing.assert_array_equal, ours.actor, theirs.actor)
+    state, batch, key = begun(), hand_made_batch(), jax.random.key(0)
+    (ours, ours_said), (theirs, theirs_said) = (
+        compiled(learner, "update")(state, batch, key) for learner in (LEARNER, IN_LEAPS)
+    )
+    assert total(jax.tree.map(jnp.subtract, ours.critic, theirs.critic)) > 1
+    jax.tree.map(np.testing.assert_array_equal, ours_said, theirs_said)
 
 
 def test_the_target_critic_is_copied_after_the_201st_update_first():
-    learner = GAComm(SPEC, hidden_size=3, attention_size=2, critic_size=3)
-    batch = hand_made_batch()
-
-    def targets_of(state, _):
-        state, _ = learner.update(state, batch, jax.random.key(0))
-        return state, (state.target[-1].bias[0], state.critic[-1].bias[0])
-
-    _, (target, critic) = jax.lax.scan(targets_of, learner.init(jax.random.key(0)), length=402)
-    changes = np.flatnonzero(np.diff(np.asarray(target))) + 2  # the number of the update, from 1
+    state, batch = begun(), hand_made_batch()
+    biases = []
+    for _ in range(402):
+        state, _ = compiled(LEARNER, "update")(state, batch, jax.random.key(0))
+        biases.append((float(state.target[-1].bias[0]), float(state.critic[-1].bias[0])))
+    target, critic = np.array(biases).T
+    changes = np.flatnonzero(np.diff(target)) + 2  # the number of the update, from 1
     assert changes.tolist() == [201, 401]
     assert target[200] == critic[200]
 
 
 def test_padding_has_no_say():
-    learner = GAComm(SPEC, **SIZES)
-    state = begun(learner)
+    state = begun()
     batch, other = hand_made_batch(0), hand_made_batch(7)
     is_played = jnp.arange(STEPS)[None, :] < batch.num_steps[:, None]
     is_seen = jnp.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
@@ -296,23 +299,22 @@ def test_padding_has_no_say():
         epsilon=jnp.where(is_played, batch.epsilon, other.epsilon),
     )
     assert not np.array_equal(mixed.codes, batch.codes)
-    update = jax.jit(learner.update)
+    update = compiled(LEARNER, "update")
     (ours, our_metrics), (theirs, their_metrics) = (update(state, each, jax.random.key(0)) for each in (batch, mixed))
     jax.tree.map(np.testing.assert_array_equal, (ours.actor, ours.critic), (theirs.actor, theirs.critic))
     jax.tree.map(np.testing.assert_array_equal, our_metrics, their_metrics)
 
 
 def test_the_same_key_repeats_an_update_and_another_opens_other_gates():
-    learner = GAComm(SPEC, **SIZES)
-    state, batch, update = begun(learner), hand_made_batch(), jax.jit(learner.update)
+    state, batch, update = begun(), hand_made_batch(), compiled(LEARNER, "update")
     first, again, other = (update(state, batch, jax.random.key(seed))[1] for seed in (0, 0, 1))
     assert first["listening"] == again["listening"] != other["listening"]
     assert first["loss"] == again["loss"] != other["loss"]
 
 
-def codes_and_changed(agents=AGENTS):
-    """Two environments' first observations, and the same with another one for the last agent."""
-    codes = hand_made_batch(agents=agents).codes[:, :2, 0]
+def codes_and_changed():
+    """The first observations of all episodes, and the same with others for the last agent."""
+    codes = hand_made_batch().codes[:, :, 0]
     return codes, codes.at[-1].set(8 - codes[-1])
 
 
@@ -320,49 +322,47 @@ def logits_with(learner, actor, codes, noise):
     """Logits of the first step [agent, env, action], with all gates' noise given."""
     nothing_done = jnp.full(codes.shape[:2], -1)
     memory = learner.begin(actor, jax.random.key(0), codes)
-    hidden, _ = learner.act(actor, memory, codes, nothing_done, jax.random.key(0))
+    hidden, _ = compiled(learner, "act")(actor, memory, codes, nothing_done, jax.random.key(0))
     shape = (len(codes) - 1, *codes.shape[:2], 2)
-    return np.asarray(learner.decide(actor, hidden, jnp.broadcast_to(noise, shape))[0])
+    return np.asarray(compiled(learner, "decide")(actor, hidden, jnp.broadcast_to(noise, shape))[0])
 
 
 def test_open_gates_carry_what_a_teammate_sees():
-    learner = GAComm(SPEC, **SIZES)
-    actor = begun(learner).actor
-    before, after = (logits_with(learner, actor, codes, ALL_OPEN) for codes in codes_and_changed())
+    actor = begun().actor
+    before, after = (logits_with(LEARNER, actor, codes, ALL_OPEN) for codes in codes_and_changed())
     assert (np.abs(before - after).max(axis=-1) > 1e-4).all()
 
 
 def test_shut_gates_carry_nothing():
-    learner = GAComm(SPEC, **SIZES)
-    actor = begun(learner).actor
-    before, after = (logits_with(learner, actor, codes, ALL_SHUT) for codes in codes_and_changed())
+    actor = begun().actor
+    before, after = (logits_with(LEARNER, actor, codes, ALL_SHUT) for codes in codes_and_changed())
     np.testing.assert_array_equal(before[:-1], after[:-1])
     assert (np.abs(before[-1] - after[-1]).max(axis=-1) > 1e-4).all()  # it sees for itself
 
 
 def test_who_is_alone_hears_nothing():
-    learner = GAComm(ALONE, **SIZES)
-    state, codes = begun(learner), hand_made_batch(agents=1).codes[:, :2, 0]
-    open_logits, shut_logits = (logits_with(learner, state.actor, codes, noise) for noise in (ALL_OPEN, ALL_SHUT))
-    np.testing.assert_array_equal(open_logits, shut_logits)
-    heard = listen(state.actor.attention, jnp.ones((1, 5, 7)), learner.noise(jax.random.key(0), 5))
+    state, batch = begun(ALONE), hand_made_batch(agents=1)
+    heard = listen(state.actor.attention, jnp.ones((1, 5, 7)), ALONE.noise(jax.random.key(0), 5))
     assert heard.messages.tolist() == np.zeros((1, 5, 4)).tolist()
-    after, _ = jax.jit(learner.update)(state, hand_made_batch(agents=1), jax.random.key(0))
+    after, metrics = compiled(ALONE, "update")(state, batch, jax.random.key(0))
     jax.tree.map(np.testing.assert_array_equal, after.actor.attention, state.actor.attention)
-    assert np.isfinite(total(after.actor))
+    assert np.isfinite(total(after))
+    assert metrics["listening"].tolist() == [0.0]
+    again, same = (compiled(ALONE, "update")(state, batch, jax.random.key(seed)) for seed in (0, 1))
+    jax.tree.map(np.testing.assert_array_equal, again, same)  # there are no gates for chance to open
 
 
 def test_acting_step_by_step_is_what_learning_unrolls():
-    learner = GAComm(SPEC, **SIZES)
-    actor, batch = begun(learner).actor, hand_made_batch()
-    unrolled = learner.remember(actor, batch).reshape(AGENTS, STEPS, EPISODES, -1)
+    learner, actor, batch = LEARNER, begun().actor, hand_made_batch()
+    act, decide = compiled(learner, "act"), compiled(learner, "decide")
+    unrolled = compiled(learner, "remember")(actor, batch).reshape(AGENTS, STEPS, EPISODES, -1)
     memory = learner.begin(actor, jax.random.key(0), batch.codes[:, :, 0])
     last_actions = jnp.full((AGENTS, EPISODES), -1)
     for step in range(STEPS):
         key = jax.random.fold_in(jax.random.key(0), step)
-        memory, logits = learner.act(actor, memory, batch.codes[:, :, step], last_actions, key)
+        memory, logits = act(actor, memory, batch.codes[:, :, step], last_actions, key)
         np.testing.assert_allclose(memory, unrolled[:, step], atol=1e-6)
-        again, _ = learner.decide(actor, unrolled[:, step], learner.noise(key, EPISODES))
+        again, _ = decide(actor, unrolled[:, step], learner.noise(key, EPISODES))
         np.testing.assert_allclose(logits, again, atol=1e-4)  # what differs is multiplied by 1/τ = 100
         last_actions = batch.actions[:, :, step].astype(jnp.int32)
 

@@ -24,7 +24,7 @@ from tests.report.handmade import evaluated, write_run
 STUDY = {
     "name": "ablation", "title": "Ablation on PGM-3ag", "figure": 9, "plot": "curve", "metric": "return",
     "worlds": ["pgm-3ag"], "groups": ["CONS", "IQL", "CONS wo-N"], "episodes": 2000, "seeds": 5, "scale": 0.1,
-    "claim": "CONS is best.", "not_built": ["I2Q"], "command": "consmarl sweep --study ablation --scale 0.1",
+    "claim": "CONS is best.", "command": "consmarl sweep --study ablation --scale 0.1",
 }  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def test_names_paths_errors_and_commands_cannot_break_out(tmp_path):
     directory = tmp_path / "runs" / "<b>&\"'"
     write_run(directory / "a", label=NASTY, rows=[0.0, 1.0], env=f"{NASTY}world", hidden=NASTY)
     write_run(directory / "b", label=NASTY, seed=1, rows=[0.0, 1.0], env=f"{NASTY}world", hidden=NASTY, failure=NASTY)
-    study = STUDY | {"claim": NASTY, "command": NASTY, "name": NASTY, "not_built": [NASTY], "figure": None}
+    study = STUDY | {"claim": NASTY, "command": NASTY, "name": NASTY, "figure": None}
     page = page_of(tmp_path / "runs", title=NASTY, study=study)
     elements = Elements(page)
     assert elements.open == []
@@ -203,7 +203,6 @@ def test_a_study_puts_its_claim_beside_what_is_seen(root):
     assert "The paper says CONS is best." in text
     assert "Seen here, shortened to 10 % of the paper's episodes" in text
     assert "Return (training) at episode 2,000: CONS 4.00, IQL 1.00." in text  # the mean of 3, 4, 5 and of 0, 1, 2
-    assert "Not built yet: I2Q." in text
     assert "Not run yet: CONS wo-N." in text
     assert STUDY["command"] in text
 

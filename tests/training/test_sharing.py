@@ -25,6 +25,8 @@ from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
 from consmarl.training.rollout import Actors, Turn, in_students_place
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 SMALL = dict(grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
 WORLD = consmarl.make("pgm-3ag", **SMALL)
 SIZES = dict(replay_episodes=12, batch_episodes=4, warmup_steps=40)

@@ -40,7 +40,7 @@ def print_everything() -> None:
 
 
 def print_study(name: str) -> None:
-    """Print what a study runs, what the paper says of it, and what is missing here."""
+    """Print what a study runs, and what the paper says of it."""
     study = find_study(name)
     console = Console(highlight=False)
     console.print(f"{study.title} (figure {study.figure} of the paper)", style="bold")
@@ -50,8 +50,6 @@ def print_study(name: str) -> None:
         for variant in study.variants:
             table.add_row(study.env, variant.label, f"{study.episodes:,}", str(study.num_seeds))
         console.print(table)
-    if study.not_built:
-        console.print(f"Also in the paper's figure, and not built here yet: {', '.join(study.not_built)}.")
     console.print(f"consmarl report --study {name} draws it.", style="dim")
 
 

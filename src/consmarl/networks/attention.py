@@ -42,27 +42,30 @@ class Heard(NamedTuple):
 
 def init_attention(key: jax.Array, hidden_size: int, attention_size: int) -> AttentionParameters:
     """Draw weights as PyTorch does by default."""
-    keys = jax.random.split(key, 6)
+    key_upwards, key_downwards, key_gate, key_soft, key_value = jax.random.split(key, 5)
     bound = 1 / math.sqrt(hidden_size)
-    shape = (hidden_size, attention_size)
+    soft = jax.random.uniform(key_soft, (2, hidden_size, attention_size), minval=-bound, maxval=bound)
     return AttentionParameters(
-        upwards=init_gru(keys[0], 2 * hidden_size, hidden_size),
-        downwards=init_gru(keys[1], 2 * hidden_size, hidden_size),
-        gate=init_linear(keys[2], 2 * hidden_size, 2),
-        query=jax.random.uniform(keys[3], shape, minval=-bound, maxval=bound),
-        key=jax.random.uniform(keys[4], shape, minval=-bound, maxval=bound),
-        value=init_linear(keys[5], hidden_size, attention_size),
+        upwards=init_gru(key_upwards, 2 * hidden_size, hidden_size),
+        downwards=init_gru(key_downwards, 2 * hidden_size, hidden_size),
+        gate=init_linear(key_gate, 2 * hidden_size, 2),
+        query=soft[0],
+        key=soft[1],
+        value=init_linear(key_value, hidden_size, attention_size),
     )
 
 
 def init_gru(key: jax.Array, input_size: int, hidden_size: int) -> GRUParameters:
     """Draw weights and biases uniformly within ±1/√(hidden)."""
     bound = 1 / math.sqrt(hidden_size)
-    width = 3 * hidden_size
-    shapes = ((input_size, width), (width,), (hidden_size, width), (width,))
-    keys = jax.random.split(key, len(shapes))
-    drawn = (jax.random.uniform(k, shape, minval=-bound, maxval=bound) for k, shape in zip(keys, shapes, strict=True))
-    return GRUParameters(*drawn)
+    # drawn at once: every draw takes the compiler a moment
+    drawn = jax.random.uniform(key, (input_size + hidden_size + 2, 3 * hidden_size), minval=-bound, maxval=bound)
+    return GRUParameters(
+        input_weights=drawn[:input_size],
+        input_bias=drawn[-2],
+        hidden_weights=drawn[input_size:-2],
+        hidden_bias=drawn[-1],
+    )
 
 
 def draw_noise(key: jax.Array, num_agents: int, num_rows: int) -> jax.Array:

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 
 ORANGE, SKY, GREEN, BLUE = "#E69F00", "#56B4E9", "#009E73", "#0072B2"
 VERMILION, PURPLE, GREY = "#D55E00", "#CC79A7", "#6E6E6E"
-CYCLE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, GREY)
+WINE, OLIVE = "#A0346B", "#999933"  # after Tol, where Okabe and Ito do not suffice
+CYCLE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, GREY, WINE, OLIVE)
 COLOURS = {
     "CONS": VERMILION, "AdHocTD": BLUE, "IQL": GREEN,
-    "I2Q": ORANGE, "SEQL": PURPLE, "GA-Comm": SKY, "MAVEN": GREY, "VDN": ORANGE, "QMIX": PURPLE,
+    "I2Q": ORANGE, "SEQL": PURPLE, "GA-Comm": SKY, "MAVEN": GREY, "VDN": WINE, "QMIX": OLIVE,
     "CONS wo-N": ORANGE, "CONS wo-P": PURPLE, "CONS wo-TE": SKY,
 }  # fmt: skip
 

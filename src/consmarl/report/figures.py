@@ -180,11 +180,8 @@ def _remarks(study: Mapping[str, Any], panels: Panels) -> list[str]:
     if (scale := study.get("scale", 1)) != 1:
         remarks.append(f"shortened to {100 * scale:g} % (scale {scale:g})")
     has_runs = {group.label for groups in panels.values() for group in groups}
-    not_built = list(study.get("not_built", ()))
-    if missing := [label for label in study.get("groups", ()) if label not in has_runs and label not in not_built]:
+    if missing := [label for label in study.get("groups", ()) if label not in has_runs]:
         remarks.append(f"no runs: {', '.join(missing)}")
-    if not_built:
-        remarks.append(f"not built: {', '.join(not_built)}")
     return remarks
 
 

@@ -127,13 +127,10 @@ def _scaled(scale: float) -> str:
 def study_note(study: Mapping[str, Any], worlds: Mapping[str, Sequence[Group]]) -> StudyNote:
     """Put a study's claim beside what is seen here."""
     labels = {group.label for groups in worlds.values() for group in groups}
-    not_built = list(study.get("not_built") or ())
-    missing = [label for label in study.get("groups") or () if label not in labels and label not in not_built]
+    missing = [label for label in study.get("groups") or () if label not in labels]
     has_runs = study["plot"] != "weights"
     scaled = _scaled(study["scale"]) if has_runs and study.get("scale", 1) != 1 else None
     remarks = []
-    if not_built:
-        remarks.append(f"Not built yet: {listed(not_built)}.")
     if missing and has_runs:
         remarks.append(f"Not run yet: {listed(missing)}.")
     seen = [each for world, groups in worlds.items() if (each := _seen(study, world, groups, len(worlds) > 1))]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from consmarl.report.finals import Final, final
-from consmarl.report.runs import Group, Run
+from consmarl.report.runs import Group, Run, flat_settings
 
 
 class RunRow(NamedTuple):
@@ -105,8 +105,7 @@ def _titles(some: Sequence[Group], groups: Sequence[Group]) -> list[str]:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in config.items() if name not in ("seed", "share")}
-    return plain | {f"share.{name}": value for name, value in (config.get("share") or {}).items()}
+    return flat_settings({name: value for name, value in config.items() if name != "seed"})
 
 
 def _value(value: Any) -> str:

@@ -18,6 +18,8 @@ METHOD_NAMES = {
     "iql": "IQL", "adhoc-td": "AdHocTD", "cons": "CONS", "i2q": "I2Q", "seql": "SEQL", "ga-comm": "GA-Comm",
     "maven": "MAVEN", "vdn": "VDN", "qmix": "QMIX",
 }  # fmt: skip
+SHARING_METHODS = ("adhoc-td", "cons")
+GROUPS = ("share", "learn")  # groups of settings
 # Settings that decide what is written down and not what is learned: runs that differ in them alone are of one kind.
 HOUSEKEEPING = {
     "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
@@ -51,9 +53,14 @@ class Run:
 
     @property
     def method(self) -> str:
-        """The method as people write it."""
+        """The method as people write it, with the sharing that was put on it."""
         method = str(self.config.get("method", "?"))
-        return METHOD_NAMES.get(method, method)
+        sharing = self.config.get("sharing")
+        own = method if method in SHARING_METHODS else "none"
+        name = METHOD_NAMES.get(method, method)
+        if sharing in (None, own):
+            return name
+        return f"{name} without sharing" if sharing == "none" else f"{name} + {METHOD_NAMES.get(sharing, sharing)}"
 
     @property
     def state(self) -> str:
@@ -74,8 +81,15 @@ class Run:
     @cached_property
     def kind(self) -> dict[str, Any]:
         """Settings that make runs one of a kind: all but the seed and what is housekeeping."""
-        flat = {name: value for name, value in self.config.items() if name not in HOUSEKEEPING and name != "share"}
-        return flat | {f"share.{name}": value for name, value in self.config.get("share", {}).items()}
+        return flat_settings({name: value for name, value in self.config.items() if name not in HOUSEKEEPING})
+
+
+def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with those of groups beside the others: `share.NAME`, `learn.NAME`."""
+    plain = {name: value for name, value in config.items() if name not in GROUPS}
+    return plain | {
+        f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()
+    }
 
 
 @dataclass(frozen=True)
@@ -160,7 +174,7 @@ def _label(run: Run, groups: list[list[Run]]) -> str:
     rivals = [each[0].kind for each in groups if each[0].world == run.world and each[0].method == run.method]
     names = sorted({name for kind in rivals for name in kind})
     told_apart_by = [name for name in names if len({json.dumps(kind.get(name)) for kind in rivals}) > 1]
-    details = [f"{name.removeprefix('share.')} {_shown(run.kind[name])}" for name in told_apart_by
+    details = [f"{name.rpartition('.')[2]} {_shown(run.kind[name])}" for name in told_apart_by
                if run.kind.get(name) is not None]  # fmt: skip
     return ", ".join([run.method, *details])
 

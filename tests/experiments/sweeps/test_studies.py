@@ -65,4 +65,4 @@ def test_a_description_tells_a_report_everything():
     assert description["command"] == "consmarl sweep --study ablation --scale 0.1"
     assert description["groups"] == ["CONS", "CONS wo-N", "CONS wo-P", "CONS wo-TE", "AdHocTD"]
     assert description["metric"] == "return"
-    assert STUDIES["ft"].description()["not_built"] == ["I2Q", "SEQL", "GA-Comm", "MAVEN"]
+    assert STUDIES["ft"].description()["groups"] == ["CONS", "I2Q", "SEQL", "GA-Comm", "AdHocTD", "IQL", "MAVEN"]

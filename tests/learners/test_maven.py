@@ -1,0 +1,388 @@
+"""MAVEN's three losses against the same things written down slowly: one episode, step and agent at a time."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.learners.test_ga_comm import as_float64, compiled, gru_slowly, softmax, total
+from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
+from tests.learners.test_team_value import (
+    ALONE,
+    OF_MIXER,
+    SETTINGS,
+    along,
+    assert_equal_trees,
+    begun,
+    clipped_step,
+    gradient_behind,
+    gradient_of_targets,
+    norm,
+    part_alone,
+    slope,
+    state_slowly,
+    steps_taken,
+    team_loss_slowly,
+    updated,
+    updates_that_change_targets,
+    values_slowly,
+    values_while_acting,
+    weight_alone,
+    with_other_padding,
+)
+
+from consmarl.errors import UsageError
+from consmarl.learners.interface import TeamSpec, map_episodes
+from consmarl.learners.maven import MAVEN, Discriminator, MavenNotes
+from consmarl.learners.networks import Weights
+from consmarl.learners.qmix import QMIX
+from consmarl.networks.drqn import DRQNParameters
+from consmarl.networks.linear import Linear
+
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
+STRATEGIES = 3
+maven = functools.partial(MAVEN, **SETTINGS, num_strategies=STRATEGIES, policy_size=5, discriminator_size=6)
+# so large a λ_MI that the discriminator has a say beside rewards
+LEARNER = maven(SPEC, information_weight=5.0)
+
+
+def strategic_batch(seed=0, agents=AGENTS):
+    """Episodes with their strategies; the second was drawn when it was so unlikely that its importance is bounded."""
+    notes = MavenNotes(jnp.array([2, 0, 1, 2]), jnp.array([0.4, 0.001, 0.3, 0.5]))
+    return hand_made_batch(seed, agents)._replace(notes=notes)
+
+
+def network_of_strategy(learner, actor, agent, batch, episode):
+    """The DRQN whose last layer a linear layer makes from one-hot vectors of strategy and agent, side by side."""
+    strategy = np.eye(learner.num_strategies)[batch.notes.strategy[episode]]
+    situation = np.concatenate([strategy, np.eye(learner.spec.num_agents)[agent]])
+    weights, bias = (
+        situation @ layer.weights + layer.bias for layer in (actor.agent.head_weights, actor.agent.head_bias)
+    )
+    return DRQNParameters(*actor.agent[:3], weights.reshape(learner.hidden_size, learner.spec.num_actions), bias)
+
+
+def perceptron_slowly(layers, inputs):
+    first, last = layers
+    return np.maximum(inputs @ first.weights + first.bias, 0) @ last.weights + last.bias
+
+
+def guesses_slowly(learner, online, batch):
+    """−log q(z | what the team would have done so far) of every step that was played, and whether it was z."""
+    spec, discriminator, losses, is_right = learner.spec, online.discriminator, [], []
+    for episode, length in enumerate(batch.num_steps.tolist()):
+        strategy, memory = batch.notes.strategy[episode], np.zeros(learner.discriminator_size)
+        values = values_slowly(learner, online.agents, batch, episode, network_of_strategy)
+        for step in range(length):
+            policies = [softmax(values[agent][step]) for agent in range(spec.num_agents)]
+            seen = np.concatenate([*policies, state_slowly(spec, batch, episode, step)])
+            memory = gru_slowly(discriminator.gru, memory, seen)
+            chances = softmax(perceptron_slowly(discriminator.guess, memory))
+            losses.append(-np.log(chances[strategy]))
+            is_right.append(np.argmax(chances) == strategy)
+    return {"guess_loss": np.mean(losses), "guessed_right": np.mean(is_right)}
+
+
+def chances_slowly(learner, policy, batch, episode):
+    return softmax(perceptron_slowly(policy, state_slowly(learner.spec, batch, episode, 0)))
+
+
+def strategies_slowly(learner, policy, batch, weighed_by):
+    """REINFORCE on whole episodes, replayed ones weighed by how much likelier their strategy is now."""
+    returns = [batch.rewards[:, episode, :length].sum() for episode, length in enumerate(batch.num_steps.tolist())]
+    terms, entropies = [], []
+    for episode, strategy in enumerate(batch.notes.strategy.tolist()):
+        chances = chances_slowly(learner, policy, batch, episode)
+        now = chances_slowly(learner, weighed_by, batch, episode)[strategy]
+        importance = min(now / batch.notes.probability[episode], learner.max_importance)
+        advantage = (returns[episode] - np.mean(returns)) / np.std(returns)
+        terms.append(-importance * advantage * np.log(chances[strategy]))
+        entropies.append(-np.sum(chances * np.log(chances)))
+    return {"strategy_loss": np.mean(terms), "strategy_entropy": np.mean(entropies) / np.log(learner.num_strategies)}
+
+
+def losses_slowly(learner, online, target, batch, weighed_by=None):
+    """All that is reported; importances come from `weighed_by`, the policy online unless told otherwise."""
+    batch, policy = jax.tree.map(np.asarray, batch), online.agents.strategy_policy
+    return {
+        **team_loss_slowly(learner, online, target, batch, network_of_strategy),
+        **guesses_slowly(learner, online, batch),
+        **strategies_slowly(learner, policy, batch, weighed_by or policy),
+    }
+
+
+def sum_slowly(learner, *arguments):
+    """What is to become small."""
+    parts = losses_slowly(learner, *arguments)
+    entropy = parts["strategy_entropy"] * np.log(learner.num_strategies)
+    guess = learner.information_weight * parts["guess_loss"]
+    return parts["loss"] + guess + parts["strategy_loss"] - learner.entropy_weight * entropy
+
+
+VARIANTS = {
+    "defaults": maven(SPEC),
+    "the online network says what is best": maven(SPEC, double_q=True),
+    "bootstrapped limits": maven(SPEC, bootstrap_time_limit=True),
+    "hardly bounded importance": maven(SPEC, max_importance=1e6),
+    "one agent": maven(ALONE),
+}
+
+
+@pytest.mark.parametrize("learner", VARIANTS.values(), ids=VARIANTS)
+def test_the_losses_equal_the_slow_ones(learner):
+    state, batch = begun(learner), strategic_batch(agents=learner.spec.num_agents)
+    whole, metrics = compiled(learner, "loss")(state.online, state.target, batch)
+    networks = as_float64(state.online), as_float64(state.target)
+    expected = losses_slowly(learner, *networks, batch)
+    assert set(metrics) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(metrics[name], value, rtol=1e-4, err_msg=name)
+    np.testing.assert_allclose(whole, sum_slowly(learner, *networks, batch), rtol=1e-4)
+
+
+def test_an_update_reports_the_slow_losses():
+    state, batch = begun(LEARNER, 1), strategic_batch(1)
+    _, metrics = updated(LEARNER, state, batch)
+    expected = losses_slowly(LEARNER, as_float64(state.online), as_float64(state.target), batch)
+    assert set(metrics) == {*expected, "gradient_norm"}
+    for name, value in expected.items():
+        np.testing.assert_allclose(metrics[name], value, rtol=1e-4, err_msg=name)
+
+
+def test_importance_is_bounded():
+    batch, policy = (
+        jax.tree.map(np.asarray, strategic_batch()),
+        as_float64(begun(LEARNER).online.agents.strategy_policy),
+    )
+    assert chances_slowly(LEARNER, policy, batch, 1)[0] / 0.001 > LEARNER.max_importance
+    bounded, free = (
+        strategies_slowly(VARIANTS[name], policy, batch, policy)["strategy_loss"]
+        for name in ("defaults", "hardly bounded importance")
+    )
+    assert abs(bounded - free) > 1e-2  # else the variants above would not tell
+
+
+OF_VALUES = OF_MIXER | {
+    "encoder": (lambda networks: networks.agents.agent.encoder_weights, (5, 1)),
+    "head, by strategy": (lambda networks: networks.agents.agent.head_weights.weights, (0, 7)),
+    "head, by agent": (lambda networks: networks.agents.agent.head_bias.weights, (STRATEGIES + 1, 1)),
+    "discriminator's memory": (lambda networks: networks.discriminator.gru.input_weights, (14, 13)),
+    "guess": (lambda networks: networks.discriminator.guess[0].weights, (1, 1)),
+}
+OF_STRATEGIES = {
+    "strategy policy, first layer": (lambda networks: networks.agents.strategy_policy[0].weights, (5, 1)),
+    "strategy policy, last layer": (lambda networks: networks.agents.strategy_policy[1].weights, (1, 2)),
+}
+
+
+def values_part(networks):
+    return networks.agents.agent, networks.mixer, networks.discriminator
+
+
+def strategies_part(networks):
+    return networks.agents.strategy_policy
+
+
+def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_for_strategies():
+    state, batch = begun(LEARNER, 3), strategic_batch(1)
+    after, metrics = updated(LEARNER, state, batch)
+    online, target = as_float64(state.online), as_float64(state.target)
+    steps, rng, norms = steps_taken(state, after), np.random.default_rng(0), []
+    gradient = jax.tree.map(gradient_behind, steps)
+
+    def loss(networks):
+        return sum_slowly(LEARNER, networks, target, batch, online.agents.strategy_policy)
+
+    for part, weights in ((values_part, OF_VALUES), (strategies_part, OF_STRATEGIES)):
+        np.testing.assert_allclose(norm(part(gradient)), 0.05, rtol=1e-3)
+        direction = part_alone(online, part, rng)
+        clipping = along(gradient, direction) / slope(loss, online, direction)
+        assert 0 < clipping < 1  # so that it is tried
+        norms.append(0.05 / clipping)
+        for name, (pick, index) in weights.items():
+            steepness = clipping * slope(loss, online, weight_alone(online, pick, index))
+            assert abs(steepness) > 1e-5, name  # a weight that tells
+            np.testing.assert_allclose(pick(steps)[index], clipped_step(steepness), rtol=1e-2, err_msg=name)
+    np.testing.assert_allclose(metrics["gradient_norm"], np.hypot(*norms), rtol=1e-2)
+
+
+def by_td(online, target, batch):
+    return LEARNER.td_loss(online, target, LEARNER.action_values(online.agents, batch), batch)[0]
+
+
+def by_guess(online, target, batch):
+    del target
+    return LEARNER.guess_loss(online.discriminator, LEARNER.action_values(online.agents, batch), batch)[0]
+
+
+def by_strategies(online, target, batch):
+    del target
+    return LEARNER.policy_loss(online.agents.strategy_policy, batch)[0]
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (by_td, ["agents", "mixer"]),
+        (by_guess, ["agents", "discriminator"]),
+        (by_strategies, ["strategy policy"]),
+    ],
+)
+def test_each_loss_moves_what_it_should_and_nothing_else(loss, expected):
+    state = begun(LEARNER)
+    gradient = jax.jit(jax.grad(loss))(state.online, state.target, strategic_batch())
+    parts = {
+        "agents": gradient.agents.agent,
+        "mixer": gradient.mixer,
+        "discriminator": gradient.discriminator,
+        "strategy policy": gradient.agents.strategy_policy,
+    }
+    assert [name for name, part in parts.items() if total(part) > 0] == expected
+
+
+def test_targets_get_no_gradient():
+    assert total(gradient_of_targets(LEARNER, strategic_batch())) == 0
+
+
+def test_targets_follow_in_jumps_when_these_are_due():
+    assert updates_that_change_targets(LEARNER, strategic_batch(), 4) == [3]
+
+
+def with_one_start(batch):
+    """All episodes begin with the same observations."""
+    return batch._replace(codes=batch.codes.at[:, :, 0].set(batch.codes[:, :1, 0]))
+
+
+def chances_after(batch, num_updates):
+    """Chances of strategies at an episode's start, before and after learning from one batch again and again."""
+    state, chances = begun(LEARNER), []
+    for _ in range(num_updates):
+        policy = as_float64(state.online.agents.strategy_policy)
+        chances.append(chances_slowly(LEARNER, policy, jax.tree.map(np.asarray, batch), 0))
+        state, _ = updated(LEARNER, state, batch)
+    return chances[0], chances[-1]
+
+
+def test_the_team_learns_which_strategies_pay():
+    # in the released code the loss of this policy is left out, and it stays as it was drawn
+    batch = with_one_start(strategic_batch())
+    uniform = MavenNotes(batch.notes.strategy, jnp.full(EPISODES, 1 / STRATEGIES))
+    rewards = jnp.zeros_like(batch.rewards).at[:, 2, 0].set(1.0)  # of the third episode, which had strategy 1
+    before, after = chances_after(batch._replace(notes=uniform, rewards=rewards), 60)
+    assert before[1] < 0.5
+    assert after[1] > 0.9
+
+
+def test_strategies_that_pay_alike_become_alike_in_chances():
+    batch = with_one_start(strategic_batch())
+    before, after = chances_after(batch._replace(rewards=jnp.zeros_like(batch.rewards)), 60)
+    assert np.ptp(before) > 0.1
+    assert np.ptp(after) < 0.5 * np.ptp(before)
+
+
+def test_a_strategy_goes_with_its_own_episode():
+    # in the released code 4 of 128 rows of a batch get the strategy that was played
+    batch, actor = strategic_batch(), begun(LEARNER).online.agents
+    changed = batch._replace(notes=batch.notes._replace(strategy=batch.notes.strategy.at[2].set(0)))
+    ours, theirs = (np.asarray(compiled(LEARNER, "action_values")(actor, each)) for each in (batch, changed))
+    is_same = (ours == theirs).all(axis=-1)  # [agent, step + 1, episode]
+    expected = np.broadcast_to(np.arange(EPISODES) != 2, (AGENTS, STEPS + 1, EPISODES))
+    np.testing.assert_array_equal(is_same, expected)
+
+
+def in_order(batch, order):
+    return map_episodes(lambda axis, leaf: jnp.take(leaf, jnp.array(order), axis), batch)
+
+
+def test_the_order_of_episodes_does_not_matter_as_long_as_their_notes_go_along():
+    state, batch, loss = begun(LEARNER), strategic_batch(), compiled(LEARNER, "loss")
+    permuted = in_order(batch, [2, 0, 3, 1])
+    together, along_with, left_behind = (
+        loss(state.online, state.target, each)[1] for each in (batch, permuted, permuted._replace(notes=batch.notes))
+    )
+    for name, value in together.items():
+        np.testing.assert_allclose(along_with[name], value, rtol=1e-5, err_msg=name)
+    for name in ("loss", "guess_loss", "strategy_loss"):
+        assert abs(left_behind[name] - together[name]) > 1e-3, name
+
+
+def test_a_discriminator_that_is_sure_and_right_has_nothing_to_lose():
+    # softmaxed twice, as in the released code, no guess of three could cost less than log(1 + 2/e) = 0.55
+    discriminator = begun(LEARNER).online.discriminator
+    last = discriminator.guess[-1]
+    values = jnp.zeros((AGENTS, STEPS + 1, EPISODES, SPEC.num_actions))
+    batch = strategic_batch()
+    costs = []
+    for strategy in (1, 2):
+        sure = Linear(jnp.zeros_like(last.weights), 50.0 * jax.nn.one_hot(1, STRATEGIES))
+        of_all = batch.notes._replace(strategy=jnp.full(EPISODES, strategy))
+        cost, metrics = compiled(LEARNER, "guess_loss")(
+            Discriminator(discriminator.gru, (discriminator.guess[0], sure)), values, batch._replace(notes=of_all)
+        )
+        costs.append((round(float(cost), 4), float(metrics["guessed_right"])))
+    assert costs == [(0.0, 1.0), (50.0, 0.0)]
+
+
+def test_padding_has_no_say():
+    batch = strategic_batch(0)
+    batches = (batch, with_other_padding(batch, strategic_batch(7)))
+    ours, theirs = (updated(LEARNER, begun(LEARNER), each) for each in batches)
+    assert_equal_trees(ours, theirs)
+
+
+ENVS = 400  # for each first state
+FIRST_CODES = jnp.tile(hand_made_batch().codes[:, :, 0], (1, ENVS, 1))
+
+
+def memory_at_first(seed=0):
+    actor = begun(LEARNER).online.agents
+    return compiled(LEARNER, "begin")(actor, jax.random.key(seed), FIRST_CODES)
+
+
+def test_a_team_draws_its_strategies_by_what_it_sees_at_first():
+    batch, policy = (
+        jax.tree.map(np.asarray, hand_made_batch()),
+        as_float64(begun(LEARNER).online.agents.strategy_policy),
+    )
+    notes = LEARNER.notes(memory_at_first())
+    for episode in range(EPISODES):
+        strategies, probabilities = (np.asarray(leaf)[episode::EPISODES] for leaf in notes)
+        chances = chances_slowly(LEARNER, policy, batch, episode)
+        np.testing.assert_allclose(probabilities, chances[strategies], rtol=1e-4)
+        drawn = np.bincount(strategies, minlength=STRATEGIES) / ENVS
+        np.testing.assert_allclose(drawn, chances, atol=0.1)  # four standard deviations of such a share
+    again, other = (LEARNER.notes(memory_at_first(seed)).strategy for seed in (0, 1))
+    np.testing.assert_array_equal(again, notes.strategy)
+    assert not np.array_equal(other, notes.strategy)
+
+
+def test_all_agents_of_a_team_follow_one_strategy():
+    memory = memory_at_first()
+    assert memory.hidden.shape == (AGENTS, ENVS * EPISODES, LEARNER.hidden_size)
+    assert not np.any(memory.hidden)
+    for drawn, kept in zip(memory[1:], LEARNER.notes(memory), strict=True):
+        np.testing.assert_array_equal(drawn, np.broadcast_to(kept, (AGENTS, ENVS * EPISODES)))
+
+
+def test_acting_step_by_step_is_what_learning_unrolls():
+    actor, batch = begun(LEARNER).online.agents, hand_made_batch()
+    memory = jax.tree.map(lambda leaf: leaf[:, :EPISODES], memory_at_first())
+    batch = batch._replace(notes=LEARNER.notes(memory))
+    acted = values_while_acting(LEARNER, actor, memory, batch)
+    unrolled = compiled(LEARNER, "action_values")(actor, batch)
+    np.testing.assert_allclose(acted, unrolled[:, :-1], atol=1e-5)
+
+
+def test_separate_weights_are_refused_with_one_sentence():
+    with pytest.raises(UsageError, match=r"^maven has one network for all agents: [^.]+\.$"):
+        MAVEN(SPEC, weights=Weights.SEPARATE)
+
+
+def test_its_arithmetic_by_hand():
+    spec = TeamSpec(2, 3, (1.0,) * 5)
+    settings = dict(hidden_size=4, mixer_size=6)
+    learner = MAVEN(spec, **settings, num_strategies=7, discriminator_size=8)
+    guess = 2 * ((2 * 3 + 2 * 5 + 8) * 24 + 8 * 4 + 4 * 7)
+    assert learner.update_flop(7, 11) == QMIX(spec, **settings).update_flop(7, 11) + 3 * 7 * 11 * guess

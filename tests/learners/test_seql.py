@@ -1,0 +1,229 @@
+"""SEQL's update against the same thing written down slowly, through the slow loss of IQL."""
+
+import dataclasses
+import functools
+
+import jax
+import numpy as np
+import pytest
+from tests.learners.test_iql import ACTIONS, AGENTS, SPEC, STEPS, hand_made_batch, loss_slowly, network
+
+from consmarl.errors import UsageError
+from consmarl.learners.interface import BY_AGENT, TeamSpec
+from consmarl.learners.iql import IQL
+from consmarl.learners.networks import Weights
+from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import RewardOf
+from consmarl.learners.seql import SEQL
+
+ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
+
+# an ε as large as the root beside it: a step then shows the size of its gradient too, and not the sign alone
+OPTIMISER = RMSprop(learning_rate=0.01, epsilon=1e-3, max_gradient_norm=0.05)
+# most tests have these, for compiling takes longer than all else
+SETTINGS = dict(hidden_size=3, optimiser=OPTIMISER, target_every_updates=2)
+
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
+
+def in_numpy(tree):
+    """The same arrays, of which single numbers are read quickly."""
+    return jax.tree.map(np.asarray, tree)
+
+
+@functools.cache
+def compiled(learner):
+    """A learner's update, which draws nothing, as a function of state and batch."""
+    update = jax.jit(learner.update)
+    return lambda state, batch: in_numpy(update(state, batch, jax.random.key(0)))
+
+
+def begun(learner, seed=0):
+    """A state whose targets are not its online networks, drawn without compiling what `init` does."""
+    rng = np.random.default_rng(seed)
+    shapes = jax.eval_shape(learner.init, jax.random.key(0))
+    state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+    online, target = jax.tree.map(lambda leaf: rng.uniform(-0.7, 0.7, leaf.shape).astype(leaf.dtype), state[:2])
+    return state._replace(online=online, target=target)
+
+
+def played(seed=0, agents=AGENTS):
+    return in_numpy(hand_made_batch(seed, agents))
+
+
+def with_episodes_of(batch, other, agent):
+    """The batch as if one agent had met, done and got something else in the same time."""
+
+    def mixed(mine, new):
+        is_agents = np.arange(len(mine)) == agent
+        return np.where(is_agents.reshape(-1, *[1] * (mine.ndim - 1)), new, mine)
+
+    return batch._replace(**{name: mixed(getattr(batch, name), getattr(other, name)) for name in BY_AGENT})
+
+
+def with_padding_of(batch, other):
+    """The batch with other numbers after the end of every episode."""
+    is_played = np.arange(STEPS)[None, :] < batch.num_steps[:, None]
+    is_seen = np.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
+    mixed = batch._replace(
+        codes=np.where(is_seen[None, :, :, None], batch.codes, other.codes),
+        actions=np.where(is_played[None], batch.actions, other.actions),
+        rewards=np.where(is_played[None], batch.rewards, other.rewards),
+    )
+    assert not np.array_equal(mixed.codes, batch.codes)
+    assert not np.array_equal(mixed.rewards, batch.rewards)
+    return mixed
+
+
+def is_same(left, right):
+    return all(np.array_equal(*pair) for pair in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True))
+
+
+def gradient_slowly(loss, weights, by=1e-5):
+    """The slope of a loss along every single weight, which is moved a little up and a little down."""
+    weights = jax.tree.map(np.array, weights)
+
+    def slope(leaf, index):
+        kept, losses = leaf[index], []
+        for moved in (kept + by, kept - by):
+            leaf[index] = moved
+            losses.append(loss(weights))
+        leaf[index] = kept
+        return (losses[0] - losses[1]) / (2 * by)
+
+    def slopes(leaf):
+        return np.array([slope(leaf, index) for index in np.ndindex(leaf.shape)]).reshape(leaf.shape)
+
+    return jax.tree.map(slopes, weights)
+
+
+def first_step_slowly(optimiser, gradient):
+    """RMSprop's first step for weights that are clipped by one norm, and that norm."""
+    norm = np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
+
+    def step(slope):
+        clipped = slope * min(1, optimiser.max_gradient_norm / norm)
+        mean_square = (1 - optimiser.decay) * clipped**2
+        return -optimiser.learning_rate * clipped / (np.sqrt(mean_square) + optimiser.epsilon)
+
+    return jax.tree.map(step, gradient), norm
+
+
+def assert_moved(before, after, steps):
+    for old, new, step in zip(*(jax.tree.leaves(tree) for tree in (before, after, steps)), strict=True):
+        np.testing.assert_allclose(np.asarray(new, np.float64) - np.asarray(old), step, rtol=5e-3, atol=1e-6)
+
+
+def loss_of_all_slowly(learner, online, target, batch, student):
+    """One agent's network on its own episodes, and on those of all others as if one agent had lived them all."""
+    if learner.reward_of is RewardOf.TEAM:
+        batch = batch._replace(rewards=np.tile(batch.rewards.sum(axis=0), (len(batch.rewards), 1, 1)))
+    individual = dataclasses.replace(learner, reward_of=RewardOf.INDIVIDUAL)
+    own = loss_slowly(individual, online, target, batch, student)
+    others = [agent for agent in range(len(batch.codes)) if agent != student]
+    if not others:
+        return own, 0
+    pooled = batch._replace(
+        codes=np.concatenate(batch.codes[others])[None],
+        actions=np.concatenate(batch.actions[others])[None],
+        rewards=np.concatenate(batch.rewards[others])[None],
+        num_steps=np.tile(batch.num_steps, len(others)),
+        terminated=np.tile(batch.terminated, len(others)),
+    )
+    of_others = learner.others_weight * loss_slowly(individual, online, target, pooled, 0)
+    return own + of_others, of_others
+
+
+VARIANTS = {
+    "paper": (SPEC, {}),
+    "team reward": (SPEC, dict(reward_of=RewardOf.TEAM)),
+    "bootstrapped limits": (SPEC, dict(bootstrap_time_limit=True)),
+    "others count less": (SPEC, dict(others_weight=0.3)),
+    "one agent": (ALONE, {}),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_losses_equal_the_slow_ones(variant):
+    spec, settings = VARIANTS[variant]
+    learner = SEQL(spec, **SETTINGS, **settings)
+    state, batch = begun(learner), played(agents=spec.num_agents)
+    _, metrics = compiled(learner)(state, batch)
+    slow = [
+        loss_of_all_slowly(learner, network(state.online, agent), network(state.target, agent), batch, agent)
+        for agent in range(spec.num_agents)
+    ]
+    np.testing.assert_allclose(metrics["loss"], [loss for loss, _ in slow], rtol=1e-4)
+    np.testing.assert_allclose(metrics["others_loss"], [of_others for _, of_others in slow], rtol=1e-4)
+
+
+def test_a_step_is_the_slow_losss_gradient_clipped_by_the_agents_own_norm():
+    learner = SEQL(SPEC, **SETTINGS, **VARIANTS["others count less"][1])
+    state, batch, agent = begun(learner, 3), played(1), 1
+    after, metrics = compiled(learner)(state, batch)
+    before, target = network(state.online, agent), network(state.target, agent)
+
+    def loss(online):
+        return loss_of_all_slowly(learner, online, target, batch, agent)[0]
+
+    steps, norm = first_step_slowly(OPTIMISER, gradient_slowly(loss, before))
+    assert norm > 0.05  # so that clipping is tried
+    np.testing.assert_allclose(metrics["gradient_norm"][agent], norm, rtol=1e-3)
+    assert_moved(before, network(after.online, agent), steps)
+
+
+@pytest.mark.parametrize("others_weight", [1.0, 0.0])
+def test_everybodys_episodes_teach_everybody_as_far_as_others_count(others_weight):
+    learner = SEQL(SPEC, others_weight=others_weight, **SETTINGS)
+    state, batch, other = begun(learner), played(0), played(7)
+    ours, our_metrics = compiled(learner)(state, batch)
+    for teacher in range(AGENTS):
+        theirs, their_metrics = compiled(learner)(state, with_episodes_of(batch, other, teacher))
+        learns = [agent == teacher or others_weight > 0 for agent in range(AGENTS)]
+        assert (our_metrics["loss"] != their_metrics["loss"]).tolist() == learns
+        moves = [not is_same(network(ours.online, agent), network(theirs.online, agent)) for agent in range(AGENTS)]
+        assert moves == learns
+
+
+def test_episodes_are_shared_and_networks_are_not():
+    learner = SEQL(SPEC, **SETTINGS)
+    state, other, batch = begun(learner), begun(learner, 5), played()
+    online, target = jax.tree.map(lambda mine, new: np.stack([mine[0], new[1], mine[2]]), state[:2], other[:2])
+    ours, our_metrics = compiled(learner)(state, batch)
+    theirs, their_metrics = compiled(learner)(state._replace(online=online, target=target), batch)
+    assert (our_metrics["loss"] == their_metrics["loss"]).tolist() == [True, False, True]
+    for agent in (0, 2):
+        assert is_same(network(ours.online, agent), network(theirs.online, agent))
+
+
+def test_where_others_do_not_count_it_is_iql():
+    iql, seql = IQL(SPEC, **SETTINGS), SEQL(SPEC, others_weight=0.0, **SETTINGS)
+    by_iql = by_seql = begun(iql)
+    for number in range(4):  # targets are copied after the third
+        batch = played(number)
+        by_iql, iql_metrics = compiled(iql)(by_iql, batch)
+        by_seql, seql_metrics = compiled(seql)(by_seql, batch)
+        jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-9), by_seql, by_iql)
+        assert not seql_metrics.pop("others_loss").any()
+        assert set(seql_metrics) == set(iql_metrics)
+        for name, value in iql_metrics.items():
+            np.testing.assert_allclose(seql_metrics[name], value, rtol=1e-6, err_msg=name)
+
+
+def test_padding_has_no_say():
+    learner = SEQL(SPEC, **SETTINGS)
+    state, batch = begun(learner), played(0)
+    mixed = with_padding_of(batch, played(7))
+    assert is_same(compiled(learner)(state, batch), compiled(learner)(state, mixed))
+
+
+def test_shared_weights_are_refused_in_a_sentence():
+    with pytest.raises(UsageError, match=r"choose --weights separate, or --method iql\.$") as error:
+        SEQL(SPEC, weights=Weights.SHARED)
+    said = str(error.value)
+    assert "\n" not in said
+    assert said.count(". ") == 0
+
+
+def test_the_others_count_as_much_as_oneself_by_default():
+    assert SEQL(SPEC).others_weight == 1.0
