@@ -45,13 +45,21 @@ pytestmark = pytest.mark.usefixtures("compile_quickly")
 STRATEGIES = 3
 maven = functools.partial(MAVEN, **SETTINGS, num_strategies=STRATEGIES, policy_size=5, discriminator_size=6)
 # so large a λ_MI that the discriminator has a say beside rewards
-LEARNER = maven(SPEC, information_weight=5.0)
+LEARNER = maven(SPEC, information_weight=50.0)
 
 
 def strategic_batch(seed=0, agents=AGENTS):
     """Episodes with their strategies; the second was drawn when it was so unlikely that its importance is bounded."""
     notes = MavenNotes(jnp.array([2, 0, 1, 2]), jnp.array([0.4, 0.001, 0.3, 0.5]))
     return hand_made_batch(seed, agents)._replace(notes=notes)
+
+
+def as_arrays(batch):
+    return jax.tree.map(np.asarray, batch)
+
+
+def policy_of(state):
+    return as_float64(state.online.agents.strategy_policy)
 
 
 def network_of_strategy(learner, actor, agent, batch, episode):
@@ -105,7 +113,7 @@ def strategies_slowly(learner, policy, batch, weighed_by):
 
 def losses_slowly(learner, online, target, batch, weighed_by=None):
     """All that is reported; importances come from `weighed_by`, the policy online unless told otherwise."""
-    batch, policy = jax.tree.map(np.asarray, batch), online.agents.strategy_policy
+    batch, policy = as_arrays(batch), online.agents.strategy_policy
     return {
         **team_loss_slowly(learner, online, target, batch, network_of_strategy),
         **guesses_slowly(learner, online, batch),
@@ -166,23 +174,29 @@ def test_importance_is_bounded():
 
 OF_VALUES = OF_MIXER | {
     "encoder": (lambda networks: networks.agents.agent.encoder_weights, (5, 1)),
-    "head, by strategy": (lambda networks: networks.agents.agent.head_weights.weights, (0, 7)),
-    "head, by agent": (lambda networks: networks.agents.agent.head_bias.weights, (STRATEGIES + 1, 1)),
-    "discriminator's memory": (lambda networks: networks.discriminator.gru.input_weights, (14, 13)),
-    "guess": (lambda networks: networks.discriminator.guess[0].weights, (1, 1)),
+    "head, by strategy": (lambda networks: networks.agents.agent.head_weights.weights, (2, 3)),
+    "head, by agent": (lambda networks: networks.agents.agent.head_bias.weights, (STRATEGIES + 1, 0)),
+    "discriminator's memory": (lambda networks: networks.discriminator.gru.input_weights, (14, 15)),
+    "guess": (lambda networks: networks.discriminator.guess[1].weights, (2, 1)),
 }
 OF_STRATEGIES = {
-    "strategy policy, first layer": (lambda networks: networks.agents.strategy_policy[0].weights, (5, 1)),
-    "strategy policy, last layer": (lambda networks: networks.agents.strategy_policy[1].weights, (1, 2)),
+    "strategy policy, first layer": (lambda networks: networks.agents.strategy_policy[0].weights, (5, 3)),
+    "strategy policy, last layer": (lambda networks: networks.agents.strategy_policy[1].weights, (3, 0)),
 }
 
 
-def values_part(networks):
-    return networks.agents.agent, networks.mixer, networks.discriminator
-
-
-def strategies_part(networks):
-    return networks.agents.strategy_policy
+# what is stepped together, and the parts of it
+TOGETHER = {
+    "values": (
+        OF_VALUES,
+        (
+            lambda networks: networks.agents.agent,
+            lambda networks: networks.mixer,
+            lambda networks: networks.discriminator,
+        ),
+    ),
+    "strategies": (OF_STRATEGIES, (lambda networks: networks.agents.strategy_policy,)),
+}
 
 
 def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_for_strategies():
@@ -195,14 +209,15 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_
     def loss(networks):
         return sum_slowly(LEARNER, networks, target, batch, online.agents.strategy_policy)
 
-    for part, weights in ((values_part, OF_VALUES), (strategies_part, OF_STRATEGIES)):
-        np.testing.assert_allclose(norm(part(gradient)), 0.05, rtol=1e-3)
-        direction = part_alone(online, part, rng)
-        clipping = along(gradient, direction) / slope(loss, online, direction)
-        assert 0 < clipping < 1  # so that it is tried
-        norms.append(0.05 / clipping)
+    for weights, parts in TOGETHER.values():
+        np.testing.assert_allclose(norm([part(gradient) for part in parts]), 0.05, rtol=1e-3)
+        directions = [part_alone(online, part, rng) for part in parts]
+        clipping = [along(gradient, direction) / slope(loss, online, direction) for direction in directions]
+        assert 0 < clipping[0] < 1  # so that it is tried
+        np.testing.assert_allclose(clipping, clipping[0], rtol=1e-2)
+        norms.append(0.05 / clipping[0])
         for name, (pick, index) in weights.items():
-            steepness = clipping * slope(loss, online, weight_alone(online, pick, index))
+            steepness = clipping[0] * slope(loss, online, weight_alone(online, pick, index))
             assert abs(steepness) > 1e-5, name  # a weight that tells
             np.testing.assert_allclose(pick(steps)[index], clipped_step(steepness), rtol=1e-2, err_msg=name)
     np.testing.assert_allclose(metrics["gradient_norm"], np.hypot(*norms), rtol=1e-2)
@@ -257,27 +272,25 @@ def with_one_start(batch):
 
 def chances_after(batch, num_updates):
     """Chances of strategies at an episode's start, before and after learning from one batch again and again."""
-    state, chances = begun(LEARNER), []
+    first = state = begun(LEARNER)
     for _ in range(num_updates):
-        policy = as_float64(state.online.agents.strategy_policy)
-        chances.append(chances_slowly(LEARNER, policy, jax.tree.map(np.asarray, batch), 0))
         state, _ = updated(LEARNER, state, batch)
-    return chances[0], chances[-1]
+    return [chances_slowly(LEARNER, policy_of(each), as_arrays(batch), 0) for each in (first, state)]
 
 
 def test_the_team_learns_which_strategies_pay():
     # in the released code the loss of this policy is left out, and it stays as it was drawn
     batch = with_one_start(strategic_batch())
     uniform = MavenNotes(batch.notes.strategy, jnp.full(EPISODES, 1 / STRATEGIES))
-    rewards = jnp.zeros_like(batch.rewards).at[:, 2, 0].set(1.0)  # of the third episode, which had strategy 1
-    before, after = chances_after(batch._replace(notes=uniform, rewards=rewards), 60)
-    assert before[1] < 0.5
-    assert after[1] > 0.9
+    rewards = jnp.zeros_like(batch.rewards).at[:, 1, 0].set(1.0)  # of the second episode, which had strategy 0
+    before, after = chances_after(batch._replace(notes=uniform, rewards=rewards), 40)
+    assert before[0] < 0.5
+    assert after[0] > 0.9
 
 
 def test_strategies_that_pay_alike_become_alike_in_chances():
     batch = with_one_start(strategic_batch())
-    before, after = chances_after(batch._replace(rewards=jnp.zeros_like(batch.rewards)), 60)
+    before, after = chances_after(batch._replace(rewards=jnp.zeros_like(batch.rewards)), 40)
     assert np.ptp(before) > 0.1
     assert np.ptp(after) < 0.5 * np.ptp(before)
 

@@ -28,8 +28,6 @@ METHODS = {
     "vdn": functools.partial(VDN, **{name: value for name, value in SETTINGS.items() if name != "mixer_size"}),
     "qmix": functools.partial(QMIX, **SETTINGS),
 }
-
-
 # for what needs an update; between them they have separate weights, shared ones and a mixer
 LEARNERS = {"vdn": METHODS["vdn"](SPEC, weights=Weights.SEPARATE), "qmix": METHODS["qmix"](SPEC)}
 
@@ -44,17 +42,10 @@ def begun(learner, seed=0):
     shapes = jax.eval_shape(learner.init, jax.random.key(0))
 
     def drawn(leaf):
-        return jnp.asarray(rng.uniform(-0.4, 0.4, leaf.shape), leaf.dtype)
+        return jnp.asarray(rng.uniform(-0.2, 0.2, leaf.shape), leaf.dtype)
 
     empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     return empty._replace(online=jax.tree.map(drawn, shapes.online), target=jax.tree.map(drawn, shapes.target))
-
-
-def test_a_team_begins_with_targets_like_its_networks_and_nothing_learned():
-    learner = LEARNERS["qmix"]
-    first, handmade = compiled(learner, "init")(jax.random.key(0)), begun(learner)
-    assert_equal_trees(first.target, first.online)
-    assert_equal_trees((first.optimiser, first.num_updates), (handmade.optimiser, handmade.num_updates))
 
 
 def assert_equal_trees(ours, theirs):
@@ -63,6 +54,13 @@ def assert_equal_trees(ours, theirs):
 
 def is_equal(ours, theirs):
     return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
+
+
+def test_a_team_begins_with_targets_like_its_networks_and_nothing_learned():
+    learner = LEARNERS["qmix"]
+    first, handmade = compiled(learner, "init")(jax.random.key(0)), begun(learner)
+    assert_equal_trees(first.target, first.online)
+    assert_equal_trees((first.optimiser, first.num_updates), (handmade.optimiser, handmade.num_updates))
 
 
 def own_network(learner, agents, agent, batch, episode):
@@ -200,13 +198,13 @@ def gradient_behind(step):
 
 OF_AGENTS = {
     "encoder": (lambda networks: networks.agents.encoder_weights, (0, 5, 1)),
-    "memory": (lambda networks: networks.agents.gru.hidden_weights, (0, 2, 8)),
+    "memory": (lambda networks: networks.agents.gru.input_weights, (0, 1, 10)),
     "head": (lambda networks: networks.agents.head_weights, (0, 2, 1)),
 }
 OF_MIXER = {
     "first weights of the mix": (lambda networks: networks.mixer.from_state.weights, (11, 5)),
     "second weights of the mix": (lambda networks: networks.mixer.from_state.weights, (11, 19)),
-    "last bias of the mix": (lambda networks: networks.mixer.last_bias.weights, (0, 0)),
+    "last bias of the mix": (lambda networks: networks.mixer.last_bias.bias, (0,)),
 }
 
 

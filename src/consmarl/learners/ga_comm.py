@@ -69,7 +69,7 @@ class GACommState(NamedTuple):
 
 @dataclass(frozen=True)
 class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
-    """Central-V actor-critic with attention between agents; defaults are those of the paper's baseline."""
+    """Central-V actor-critic with attention between agents; defaults are those of the baseline's release."""
 
     spec: TeamSpec
     hidden_size: int = 64
@@ -154,23 +154,23 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         # agents and episodes are one axis to the unit, and what follows the last action decides nothing
         by_step = inputs[:, :-1].swapaxes(0, 1).reshape(limit, num_agents * num_episodes, -1)
         hidden = unroll_trunk(actor, jnp.zeros((num_agents * num_episodes, self.hidden_size)), by_step)
-        return (
-            hidden.reshape(limit, num_agents, num_episodes, -1).swapaxes(0, 1).reshape(num_agents, -1, hidden.shape[-1])
-        )
+        by_agent = hidden.reshape(limit, num_agents, num_episodes, -1).swapaxes(0, 1)
+        return by_agent.reshape(num_agents, limit * num_episodes, -1)
 
     def update(self, state: GACommState, batch: EpisodeBatch, key: jax.Array) -> tuple[GACommState, Metrics]:
         """Take one step down each loss; the actor's advantages are from before the critic's step."""
         _, num_episodes, limit = batch.actions.shape
-        by_critic, (advantages, of_critic) = jax.grad(self.critic_loss, has_aux=True)(state.critic, state.target, batch)
-        noise = self.noise(key, limit * num_episodes)
-        by_actor, of_actor = jax.grad(self.actor_loss, has_aux=True)(state.actor, advantages, batch, noise)
-
-        actor_changes, actor_optimiser = self.optimiser.transformation().update(by_actor, state.actor_optimiser)
-        critic_changes, critic_optimiser = self.critic_optimiser.transformation().update(
-            by_critic, state.critic_optimiser
+        by_critic, (advantages, critic_metrics) = jax.grad(self.critic_loss, has_aux=True)(
+            state.critic, state.target, batch
         )
+        noise = self.noise(key, limit * num_episodes)
+        by_actor, actor_metrics = jax.grad(self.actor_loss, has_aux=True)(state.actor, advantages, batch, noise)
+
+        descent, critic_descent = self.optimiser.transformation(), self.critic_optimiser.transformation()
+        actor_changes, actor_optimiser = descent.update(by_actor, state.actor_optimiser)
+        critic_changes, critic_optimiser = critic_descent.update(by_critic, state.critic_optimiser)
         critic = optax.apply_updates(state.critic, critic_changes)
-        metrics = of_actor | of_critic | {"gradient_norm": optax.tree.norm(by_actor)}
+        metrics = actor_metrics | critic_metrics | {"gradient_norm": optax.tree.norm(by_actor)}
         following = GACommState(
             actor=optax.apply_updates(state.actor, actor_changes),
             critic=critic,
@@ -210,16 +210,12 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         by_step = (num_agents, limit, num_episodes)
         log_policy = mixed_log_policy(logits.reshape(*by_step, -1), batch.epsilon.T[None, :, :, None])
         chosen = td.chosen_values(log_policy, batch.actions.swapaxes(1, 2).astype(jnp.int32))
-        mask = td.step_mask(batch.num_steps, limit)[None]
-        everybodys = jnp.broadcast_to(mask, by_step)
-        loss = policy_gradient_loss(chosen, advantages[None], everybodys)
+        mask = td.step_mask(batch.num_steps, limit)
+        loss = policy_gradient_loss(chosen, advantages[None], jnp.broadcast_to(mask, by_step))
         return loss, {
             "loss": loss,
-            "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), everybodys),
-            "listening": _mean(
-                gates.reshape(-1, limit, num_episodes),
-                jnp.broadcast_to(mask, (gates.shape[0] * num_agents, limit, num_episodes)),
-            ),
+            "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), mask),
+            "listening": _mean(gates.reshape(*gates.shape[:2], limit, num_episodes), mask),
         }
 
     def update_flop(self, num_episodes: int, num_steps: int) -> float:
