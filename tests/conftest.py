@@ -4,6 +4,9 @@ import shutil
 import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Tests compile a great many small programs, and XLA's older emitters take a third of the time; processes that a test
+# starts inherit it.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false".strip()
 
 import hypothesis
 import jax

@@ -17,7 +17,6 @@ from tests.learners.test_team_value import (
     begun,
     clipped_step,
     gradient_behind,
-    gradient_of_targets,
     norm,
     part_alone,
     slope,
@@ -99,7 +98,8 @@ def chances_slowly(learner, policy, batch, episode):
 
 def strategies_slowly(learner, policy, batch, weighed_by):
     """REINFORCE on whole episodes, replayed ones weighed by how much likelier their strategy is now."""
-    returns = [batch.rewards[:, episode, :length].sum() for episode, length in enumerate(batch.num_steps.tolist())]
+    played = enumerate(batch.num_steps.tolist())
+    returns = [np.sum(batch.rewards[:, episode, :length], dtype=np.float64) for episode, length in played]
     terms, entropies = [], []
     for episode, strategy in enumerate(batch.notes.strategy.tolist()):
         chances = chances_slowly(learner, policy, batch, episode)
@@ -160,10 +160,7 @@ def test_an_update_reports_the_slow_losses():
 
 
 def test_importance_is_bounded():
-    batch, policy = (
-        jax.tree.map(np.asarray, strategic_batch()),
-        as_float64(begun(LEARNER).online.agents.strategy_policy),
-    )
+    batch, policy = as_arrays(strategic_batch()), policy_of(begun(LEARNER))
     assert chances_slowly(LEARNER, policy, batch, 1)[0] / 0.001 > LEARNER.max_importance
     bounded, free = (
         strategies_slowly(VARIANTS[name], policy, batch, policy)["strategy_loss"]
@@ -183,20 +180,16 @@ OF_STRATEGIES = {
     "strategy policy, first layer": (lambda networks: networks.agents.strategy_policy[0].weights, (5, 3)),
     "strategy policy, last layer": (lambda networks: networks.agents.strategy_policy[1].weights, (3, 0)),
 }
-
-
-# what is stepped together, and the parts of it
-TOGETHER = {
-    "values": (
-        OF_VALUES,
-        (
-            lambda networks: networks.agents.agent,
-            lambda networks: networks.mixer,
-            lambda networks: networks.discriminator,
-        ),
-    ),
-    "strategies": (OF_STRATEGIES, (lambda networks: networks.agents.strategy_policy,)),
-}
+# what is stepped together: weights to look at, and all parts
+VALUES = (
+    OF_VALUES,
+    [
+        lambda networks: networks.agents.agent,
+        lambda networks: networks.mixer,
+        lambda networks: networks.discriminator,
+    ],
+)
+STRATEGY_POLICY = (OF_STRATEGIES, [lambda networks: networks.agents.strategy_policy])
 
 
 def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_for_strategies():
@@ -209,7 +202,7 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_
     def loss(networks):
         return sum_slowly(LEARNER, networks, target, batch, online.agents.strategy_policy)
 
-    for weights, parts in TOGETHER.values():
+    for weights, parts in (VALUES, STRATEGY_POLICY):
         np.testing.assert_allclose(norm([part(gradient) for part in parts]), 0.05, rtol=1e-3)
         directions = [part_alone(online, part, rng) for part in parts]
         clipping = [along(gradient, direction) / slope(loss, online, direction) for direction in directions]
@@ -247,7 +240,7 @@ def by_strategies(online, target, batch):
 )
 def test_each_loss_moves_what_it_should_and_nothing_else(loss, expected):
     state = begun(LEARNER)
-    gradient = jax.jit(jax.grad(loss))(state.online, state.target, strategic_batch())
+    gradient, of_target = jax.jit(jax.grad(loss, argnums=(0, 1)))(state.online, state.target, strategic_batch())
     parts = {
         "agents": gradient.agents.agent,
         "mixer": gradient.mixer,
@@ -255,10 +248,7 @@ def test_each_loss_moves_what_it_should_and_nothing_else(loss, expected):
         "strategy policy": gradient.agents.strategy_policy,
     }
     assert [name for name, part in parts.items() if total(part) > 0] == expected
-
-
-def test_targets_get_no_gradient():
-    assert total(gradient_of_targets(LEARNER, strategic_batch())) == 0
+    assert total(of_target) == 0
 
 
 def test_targets_follow_in_jumps_when_these_are_due():
@@ -281,7 +271,7 @@ def chances_after(batch, num_updates):
 def test_the_team_learns_which_strategies_pay():
     # in the released code the loss of this policy is left out, and it stays as it was drawn
     batch = with_one_start(strategic_batch())
-    uniform = MavenNotes(batch.notes.strategy, jnp.full(EPISODES, 1 / STRATEGIES))
+    uniform = batch.notes._replace(probability=jnp.full(EPISODES, 1 / STRATEGIES, jnp.float32))
     rewards = jnp.zeros_like(batch.rewards).at[:, 1, 0].set(1.0)  # of the second episode, which had strategy 0
     before, after = chances_after(batch._replace(notes=uniform, rewards=rewards), 40)
     assert before[0] < 0.5
@@ -323,17 +313,12 @@ def test_the_order_of_episodes_does_not_matter_as_long_as_their_notes_go_along()
 
 def test_a_discriminator_that_is_sure_and_right_has_nothing_to_lose():
     # softmaxed twice, as in the released code, no guess of three could cost less than log(1 + 2/e) = 0.55
-    discriminator = begun(LEARNER).online.discriminator
-    last = discriminator.guess[-1]
-    values = jnp.zeros((AGENTS, STEPS + 1, EPISODES, SPEC.num_actions))
-    batch = strategic_batch()
-    costs = []
+    (gru, (first, last)), batch = begun(LEARNER).online.discriminator, strategic_batch()
+    sure_of_1 = Linear(jnp.zeros_like(last.weights), jnp.array([0.0, 50.0, 0.0]))
+    values, costs = jnp.zeros((AGENTS, STEPS + 1, EPISODES, SPEC.num_actions)), []
     for strategy in (1, 2):
-        sure = Linear(jnp.zeros_like(last.weights), 50.0 * jax.nn.one_hot(1, STRATEGIES))
-        of_all = batch.notes._replace(strategy=jnp.full(EPISODES, strategy))
-        cost, metrics = compiled(LEARNER, "guess_loss")(
-            Discriminator(discriminator.gru, (discriminator.guess[0], sure)), values, batch._replace(notes=of_all)
-        )
+        of_all = batch._replace(notes=batch.notes._replace(strategy=jnp.full(EPISODES, strategy, jnp.int32)))
+        cost, metrics = compiled(LEARNER, "guess_loss")(Discriminator(gru, (first, sure_of_1)), values, of_all)
         costs.append((round(float(cost), 4), float(metrics["guessed_right"])))
     assert costs == [(0.0, 1.0), (50.0, 0.0)]
 
@@ -346,19 +331,16 @@ def test_padding_has_no_say():
 
 
 ENVS = 400  # for each first state
-FIRST_CODES = jnp.tile(hand_made_batch().codes[:, :, 0], (1, ENVS, 1))
 
 
 def memory_at_first(seed=0):
-    actor = begun(LEARNER).online.agents
-    return compiled(LEARNER, "begin")(actor, jax.random.key(seed), FIRST_CODES)
+    """Of teams that begin like the batch's episodes, one after the other and all over again."""
+    codes = jnp.tile(hand_made_batch().codes[:, :, 0], (1, ENVS, 1))
+    return compiled(LEARNER, "begin")(begun(LEARNER).online.agents, jax.random.key(seed), codes)
 
 
 def test_a_team_draws_its_strategies_by_what_it_sees_at_first():
-    batch, policy = (
-        jax.tree.map(np.asarray, hand_made_batch()),
-        as_float64(begun(LEARNER).online.agents.strategy_policy),
-    )
+    batch, policy = as_arrays(hand_made_batch()), policy_of(begun(LEARNER))
     notes = LEARNER.notes(memory_at_first())
     for episode in range(EPISODES):
         strategies, probabilities = (np.asarray(leaf)[episode::EPISODES] for leaf in notes)

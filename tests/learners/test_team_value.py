@@ -286,14 +286,11 @@ def test_targets_follow_in_jumps_when_these_are_due(learner):
     assert updates_that_change_targets(learner, hand_made_batch(), 6) == [3, 5]
 
 
-def gradient_of_targets(learner, batch):
+def test_targets_get_no_gradient():
+    learner, batch = LEARNERS["qmix"], hand_made_batch()
     state = begun(learner)
     gradient, _ = jax.jit(jax.grad(learner.loss, argnums=1, has_aux=True))(state.online, state.target, batch)
-    return gradient
-
-
-def test_targets_get_no_gradient():
-    assert total(gradient_of_targets(LEARNERS["qmix"], hand_made_batch())) == 0
+    assert total(gradient) == 0
 
 
 def test_separate_agents_learn_from_each_others_rewards():
