@@ -47,7 +47,7 @@ def test_a_cue_is_remembered_over_several_steps(learner_type):
 
 @dataclass(frozen=True)
 class TwoSteps(Probe):
-    """The two-step game of QMIX's paper (Rashid et al. 2018, section 6 and table 1 there).
+    """The two-step game of QMIX's paper (Rashid et al. 2018, section 5 there).
 
     The first agent's first action leads the team to 2A, where every joint action pays 7, or to 2B, where the payoffs
     are 0, 1, 1 and 8. What the team did last is seen at the end. Each agent is handed half of what the team is paid.

@@ -27,11 +27,10 @@ from consmarl.networks.attention import (
     attention_flop,
     draw_noise,
     init_attention,
-    init_gru,
     listen,
 )
 from consmarl.networks.drqn import step_trunk, unroll_trunk
-from consmarl.networks.gru import GRUParameters
+from consmarl.networks.gru import GRUParameters, init_gru
 from consmarl.networks.linear import (
     Linear,
     apply_linear,

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from consmarl.networks.gru import GRUParameters, unroll_gru
+from consmarl.networks.gru import GRUParameters, init_gru, unroll_gru
 from consmarl.networks.linear import Linear, apply_linear, init_linear
 
 TEMPERATURE = 0.01  # τ of the Gumbel-softmax: nearly all gates are within a hair of open or shut
@@ -52,19 +52,6 @@ def init_attention(key: jax.Array, hidden_size: int, attention_size: int) -> Att
         query=soft[0],
         key=soft[1],
         value=init_linear(key_value, hidden_size, attention_size),
-    )
-
-
-def init_gru(key: jax.Array, input_size: int, hidden_size: int) -> GRUParameters:
-    """Draw weights and biases uniformly within ±1/√(hidden)."""
-    bound = 1 / math.sqrt(hidden_size)
-    # drawn at once: every draw takes the compiler a moment
-    drawn = jax.random.uniform(key, (input_size + hidden_size + 2, 3 * hidden_size), minval=-bound, maxval=bound)
-    return GRUParameters(
-        input_weights=drawn[:input_size],
-        input_bias=drawn[-2],
-        hidden_weights=drawn[input_size:-2],
-        hidden_bias=drawn[-1],
     )
 
 

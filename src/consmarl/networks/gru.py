@@ -24,16 +24,17 @@ class GRUParameters(NamedTuple):
     hidden_bias: jax.Array  # [3 * hidden]
 
 
-def init_gru(key: jax.Array, num_inputs: int, hidden_size: int) -> GRUParameters:
+def init_gru(key: jax.Array, input_size: int, hidden_size: int) -> GRUParameters:
     """Draw weights as PyTorch does by default: uniform within ±1/√(hidden)."""
-    keys = iter(jax.random.split(key, 4))
     bound = 1 / math.sqrt(hidden_size)
-
-    def uniform(*shape: int) -> jax.Array:
-        return jax.random.uniform(next(keys), shape, minval=-bound, maxval=bound)
-
-    gates = 3 * hidden_size
-    return GRUParameters(uniform(num_inputs, gates), uniform(gates), uniform(hidden_size, gates), uniform(gates))
+    # drawn at once: every draw takes the compiler a moment
+    drawn = jax.random.uniform(key, (input_size + hidden_size + 2, 3 * hidden_size), minval=-bound, maxval=bound)
+    return GRUParameters(
+        input_weights=drawn[:input_size],
+        input_bias=drawn[-2],
+        hidden_weights=drawn[input_size:-2],
+        hidden_bias=drawn[-1],
+    )
 
 
 class Gates(NamedTuple):

@@ -87,9 +87,7 @@ class Run:
 def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
     """Return settings with those of groups beside the others: `share.NAME`, `learn.NAME`."""
     plain = {name: value for name, value in config.items() if name not in GROUPS}
-    return plain | {
-        f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()
-    }
+    return plain | {f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()}
 
 
 @dataclass(frozen=True)
