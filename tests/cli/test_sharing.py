@@ -3,7 +3,8 @@
 import pytest
 
 from consmarl.cli import main
-from consmarl.experiments.config import Method, TrainConfig
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.methods import Method
 from consmarl.experiments.sharing_options import ShareOptions
 from consmarl.sharing.options import AskGate, Preset
 

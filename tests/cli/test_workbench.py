@@ -14,7 +14,8 @@ from consmarl.cli import main
 from consmarl.cli.commands import COMMANDS
 from consmarl.cli.parsing import option_names
 from consmarl.experiments import bench
-from consmarl.experiments.config import Method, TrainConfig
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.methods import Method
 from consmarl.experiments.sweeps.studies import STUDIES
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")

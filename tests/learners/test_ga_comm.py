@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
 
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import Scores, TeamSpec
 from consmarl.learners.optimiser import RMSprop
 from consmarl.networks.attention import attention_flop, listen, teammates
+from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 

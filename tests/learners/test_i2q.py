@@ -3,6 +3,10 @@
 import jax
 import numpy as np
 import pytest
+
+from consmarl.learners.i2q import I2Q, I2QNetworks
+from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.rewards import RewardOf
 from tests.learners.test_iql import AGENTS, SPEC, network, network_slowly
 from tests.learners.test_seql import (
     ALONE,
@@ -18,10 +22,6 @@ from tests.learners.test_seql import (
     with_episodes_of,
     with_padding_of,
 )
-
-from consmarl.learners.i2q import I2Q, I2QNetworks
-from consmarl.learners.optimiser import RMSprop
-from consmarl.learners.rewards import RewardOf
 
 SIZED = dict(value_size=5, **SETTINGS)
 LOSSES = I2QNetworks(action_value="loss", pair_value="pair_loss", state_value="state_loss")

@@ -1,11 +1,20 @@
 """MAVEN's three losses against the same things written down slowly: one episode, step and agent at a time."""
 
+import dataclasses
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+from consmarl.errors import UsageError
+from consmarl.learners.interface import TeamSpec, map_episodes
+from consmarl.learners.maven import MAVEN, Discriminator, MavenNotes
+from consmarl.learners.networks import Weights
+from consmarl.learners.qmix import QMIX
+from consmarl.networks.drqn import DRQNParameters
+from consmarl.networks.linear import Linear
 from tests.learners.test_ga_comm import as_float64, compiled, gru_slowly, softmax, total
 from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
 from tests.learners.test_team_value import (
@@ -30,14 +39,6 @@ from tests.learners.test_team_value import (
     weight_alone,
     with_other_padding,
 )
-
-from consmarl.errors import UsageError
-from consmarl.learners.interface import TeamSpec, map_episodes
-from consmarl.learners.maven import MAVEN, Discriminator, MavenNotes
-from consmarl.learners.networks import Weights
-from consmarl.learners.qmix import QMIX
-from consmarl.networks.drqn import DRQNParameters
-from consmarl.networks.linear import Linear
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -180,16 +181,13 @@ OF_STRATEGIES = {
     "strategy policy, first layer": (lambda networks: networks.agents.strategy_policy[0].weights, (5, 3)),
     "strategy policy, last layer": (lambda networks: networks.agents.strategy_policy[1].weights, (3, 0)),
 }
-# what is stepped together: weights to look at, and all parts
-VALUES = (
-    OF_VALUES,
-    [
-        lambda networks: networks.agents.agent,
-        lambda networks: networks.mixer,
-        lambda networks: networks.discriminator,
-    ],
-)
-STRATEGY_POLICY = (OF_STRATEGIES, [lambda networks: networks.agents.strategy_policy])
+PARTS = {
+    "agents": lambda networks: networks.agents.agent,
+    "mixer": lambda networks: networks.mixer,
+    "discriminator": lambda networks: networks.discriminator,
+    "strategy policy": lambda networks: networks.agents.strategy_policy,
+}
+STEPPED_TOGETHER = [(["agents", "mixer", "discriminator"], OF_VALUES), (["strategy policy"], OF_STRATEGIES)]
 
 
 def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_for_strategies():
@@ -202,9 +200,9 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_
     def loss(networks):
         return sum_slowly(LEARNER, networks, target, batch, online.agents.strategy_policy)
 
-    for weights, parts in (VALUES, STRATEGY_POLICY):
-        np.testing.assert_allclose(norm([part(gradient) for part in parts]), 0.05, rtol=1e-3)
-        directions = [part_alone(online, part, rng) for part in parts]
+    for parts, weights in STEPPED_TOGETHER:
+        np.testing.assert_allclose(norm([PARTS[part](gradient) for part in parts]), 0.05, rtol=1e-3)
+        directions = [part_alone(online, PARTS[part], rng) for part in parts]
         clipping = [along(gradient, direction) / slope(loss, online, direction) for direction in directions]
         assert 0 < clipping[0] < 1  # so that it is tried
         np.testing.assert_allclose(clipping, clipping[0], rtol=1e-2)
@@ -230,25 +228,39 @@ def by_strategies(online, target, batch):
     return LEARNER.policy_loss(online.agents.strategy_policy, batch)[0]
 
 
+def slowly_by_td(*arguments):
+    return losses_slowly(LEARNER, *arguments)["loss"]
+
+
+def slowly_by_guess(*arguments):
+    return losses_slowly(LEARNER, *arguments)["guess_loss"]
+
+
+def slowly_by_strategies(*arguments):
+    without_guess = dataclasses.replace(LEARNER, information_weight=0.0)
+    return sum_slowly(without_guess, *arguments) - slowly_by_td(*arguments)
+
+
 @pytest.mark.parametrize(
-    ("loss", "expected"),
+    ("loss", "slow_loss", "expected"),
     [
-        (by_td, ["agents", "mixer"]),
-        (by_guess, ["agents", "discriminator"]),
-        (by_strategies, ["strategy policy"]),
+        (by_td, slowly_by_td, ["agents", "mixer"]),
+        (by_guess, slowly_by_guess, ["agents", "discriminator"]),
+        (by_strategies, slowly_by_strategies, ["strategy policy"]),
     ],
+    ids=["td", "guess", "strategies"],
 )
-def test_each_loss_moves_what_it_should_and_nothing_else(loss, expected):
-    state = begun(LEARNER)
-    gradient, of_target = jax.jit(jax.grad(loss, argnums=(0, 1)))(state.online, state.target, strategic_batch())
-    parts = {
-        "agents": gradient.agents.agent,
-        "mixer": gradient.mixer,
-        "discriminator": gradient.discriminator,
-        "strategy policy": gradient.agents.strategy_policy,
-    }
-    assert [name for name, part in parts.items() if total(part) > 0] == expected
+def test_each_loss_moves_what_it_should_and_nothing_else(loss, slow_loss, expected):
+    state, batch = begun(LEARNER), strategic_batch()
+    gradient, of_target = jax.jit(jax.grad(loss, argnums=(0, 1)))(state.online, state.target, batch)
+    assert [name for name, part in PARTS.items() if total(part(gradient)) > 0] == expected
     assert total(of_target) == 0
+    online, target = as_float64(state.online), as_float64(state.target)
+    policy = online.agents.strategy_policy  # importances are no business of gradients
+    for name in expected:
+        direction = part_alone(online, PARTS[name], np.random.default_rng(0))
+        steepness = slope(lambda networks: slow_loss(networks, target, batch, policy), online, direction)
+        np.testing.assert_allclose(along(as_float64(gradient), direction), steepness, rtol=1e-3, err_msg=name)
 
 
 def test_targets_follow_in_jumps_when_these_are_due():
@@ -362,9 +374,9 @@ def test_all_agents_of_a_team_follow_one_strategy():
 
 
 def test_acting_step_by_step_is_what_learning_unrolls():
-    actor, batch = begun(LEARNER).online.agents, hand_made_batch()
+    actor, batch = begun(LEARNER).online.agents, strategic_batch()
     memory = jax.tree.map(lambda leaf: leaf[:, :EPISODES], memory_at_first())
-    batch = batch._replace(notes=LEARNER.notes(memory))
+    memory = memory._replace(strategy=jnp.tile(batch.notes.strategy[None], (AGENTS, 1)))
     acted = values_while_acting(LEARNER, actor, memory, batch)
     unrolled = compiled(LEARNER, "action_values")(actor, batch)
     np.testing.assert_allclose(acted, unrolled[:, :-1], atol=1e-5)

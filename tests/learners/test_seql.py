@@ -6,7 +6,6 @@ import functools
 import jax
 import numpy as np
 import pytest
-from tests.learners.test_iql import ACTIONS, AGENTS, SPEC, STEPS, hand_made_batch, loss_slowly, network
 
 from consmarl.errors import UsageError
 from consmarl.learners.interface import BY_AGENT, TeamSpec
@@ -15,6 +14,7 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
 from consmarl.learners.seql import SEQL
+from tests.learners.test_iql import ACTIONS, AGENTS, SPEC, STEPS, hand_made_batch, loss_slowly, network
 
 ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
 

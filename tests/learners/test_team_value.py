@@ -6,9 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.learners.test_ga_comm import as_float64, compiled, inputs_slowly, total
-from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, loss_slowly, network, network_slowly
-from tests.networks.test_mixer import mix_slowly
 
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, TargetMemory
@@ -16,6 +13,9 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.vdn import VDN
+from tests.learners.test_ga_comm import as_float64, compiled, inputs_slowly, total
+from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, loss_slowly, network, network_slowly
+from tests.networks.test_mixer import mix_slowly
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 

@@ -27,22 +27,24 @@ pytestmark = pytest.mark.usefixtures("compile_quickly")
 SMALL = {MAVEN: dict(num_strategies=4, policy_size=16), I2Q: dict(value_size=16)}
 
 
-@pytest.mark.parametrize("learner_type", [SEQL, I2Q, VDN])
+@pytest.mark.parametrize("learner_type", [I2Q, VDN])
 def test_observations_are_told_apart_by_their_value(learner_type):
     run = trained(ObservationMatters(), 100, learner_type, **SMALL.get(learner_type, {}))
     np.testing.assert_allclose(first_values(*run, cue=0), -1.0, atol=0.15)
     np.testing.assert_allclose(first_values(*run, cue=1), 1.0, atol=0.15)
 
 
-@pytest.mark.parametrize("learner_type", [I2Q, VDN, QMIX, MAVEN])
+@pytest.mark.parametrize("learner_type", [VDN, QMIX, MAVEN])
 def test_two_agents_learn_opposite_things(learner_type):
     # not SEQL: agents who see the same and are paid for the opposite should not learn from each other
     assert mean_return(*trained(OppositeRewards(), 100, learner_type, **SMALL.get(learner_type, {}))) == 2.0
 
 
-@pytest.mark.parametrize("learner_type", [SEQL, I2Q, VDN, QMIX, MAVEN])
+@pytest.mark.parametrize("learner_type", [SEQL, I2Q, QMIX, MAVEN])
 def test_a_cue_is_remembered_over_several_steps(learner_type):
-    assert mean_return(*trained(MemoryMatters(), 400, learner_type, **SMALL.get(learner_type, {}))) > 0.9
+    world = MemoryMatters(num_agents=2, episode_limit=4)
+    run = trained(world, 200, learner_type, **SMALL.get(learner_type, {}))
+    assert mean_return(*run) > 1.8
 
 
 @dataclass(frozen=True)

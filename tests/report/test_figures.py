@@ -149,7 +149,7 @@ def test_a_study_draws_its_groups_and_says_what_is_missing(groups):
         "one seed",
         "after figure 9 of the paper",
         "shortened to 10 % (scale 0.1)",
-        "no runs: AdHocTD",
+        "no runs: AdHocTD, SEQL",
     ]
 
 

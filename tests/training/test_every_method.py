@@ -1,4 +1,7 @@
-"""Every method in every world: it trains, is saved and goes on to the same bits, and its policy can be played."""
+"""Every method in every world: it trains, is saved and goes on to the same bits, and its policy can be played.
+
+Compiling is all that this takes, so weights are drawn without it; the probes have learners begin as they really do.
+"""
 
 import functools
 
@@ -6,10 +9,18 @@ import jax
 import numpy as np
 import pytest
 
+from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.registry import world_ids
 from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import METHODS
-from consmarl.training import checkpoints
+from consmarl.experiments.methods import METHODS, Method
+from consmarl.learners.ga_comm import GAComm
+from consmarl.learners.interface import TeamSpec
+from consmarl.learners.maven import MAVEN
+from consmarl.networks.linear import apply_perceptron
+from consmarl.training import checkpoints, parts
+from consmarl.training.exploration import EpsilonGreedy, SampledPolicy
+from consmarl.training.python_loop import PythonTrainer
+from tests.training.handmade import Handmade
 from tests.training.test_loop import equal
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -23,6 +34,22 @@ def small_run(method, env, **settings):
         batch_episodes=2, replay_episodes=4, warmup_steps=0, target_every_updates=1,
     ).with_options(settings)  # fmt: skip
     return config.trainer()
+
+
+def drawn(learner, key):
+    """Return a learner's first state with weights drawn by NumPy; none is negative, as squares in it must not be."""
+    rng = np.random.default_rng(int(jax.random.key_data(key)[-1]))
+
+    def leaf(like):
+        is_real = np.issubdtype(like.dtype, np.floating)
+        return jax.numpy.asarray(rng.uniform(0, 0.1, like.shape) if is_real else np.zeros(like.shape), like.dtype)
+
+    return jax.tree.map(leaf, jax.eval_shape(learner.init, key))
+
+
+@pytest.fixture(autouse=True)
+def _weights_without_compiling(monkeypatch):
+    monkeypatch.setattr(parts, "_init_learner", drawn)
 
 
 @pytest.mark.parametrize("env", world_ids())
@@ -42,3 +69,48 @@ def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
     episodes = run.evaluate(learned, jax.random.key(0), 3)
     assert episodes.batch.num_steps.tolist() == [4, 4, 4]
     assert np.isfinite(episodes.batch.rewards).all()
+
+
+@pytest.mark.parametrize(("method", "sharing"), [(Method.MAVEN, "cons"), (Method.VDN, "adhoc-td")])
+def test_agents_advise_each_other_whatever_they_learn_by(method, sharing):
+    run = small_run(method, "pgm-3ag", sharing=sharing, **{"share.start_episode": 0})
+    _, report = run.run(run.init(0), ROUNDS)
+    assert report.sharing["requests"].sum() > 0
+    assert report.sharing["advised"].sum() > 0
+
+
+@pytest.mark.parametrize("learner_type", [MAVEN, GAComm])
+def test_somebody_elses_environment_is_learned_in_with_notes_and_without_replay(learner_type):
+    world = ForeignWorld(Handmade(), "handmade", episode_limit=4)
+    sizes = dict(hidden_size=4, **(dict(num_strategies=3) if learner_type is MAVEN else {}))
+    exploration = SampledPolicy() if learner_type is GAComm else EpsilonGreedy()
+    trainer = PythonTrainer(
+        world=world, learner=learner_type(TeamSpec.of(world), **sizes), exploration=exploration, batch_episodes=2,
+        replay_episodes=4, warmup_steps=0,
+    )  # fmt: skip
+    state, report = trainer.run(trainer.init(0), ROUNDS)
+    assert report.has_learned.all()
+    assert all(np.isfinite(values).all() for values in report.learning.values())
+    assert state.replay.episodes.epsilon[0].tolist() == pytest.approx([1.0] * 4, abs=1e-3)
+    if learner_type is MAVEN:
+        notes = state.replay.episodes.notes
+        assert set(notes.strategy[:ROUNDS].tolist()) <= {0, 1, 2}
+        assert (notes.probability[:ROUNDS] > 0).all()
+    played = trainer.evaluate(trainer.learner.parameters(state.learner), jax.random.key(0), 2)
+    assert played.batch.num_steps.tolist() == [3, 3]
+
+
+def test_a_teams_strategy_is_kept_with_its_own_episode():
+    run = small_run(Method.MAVEN, "pgm-3ag")
+    state = run.init(0)
+    for _ in range(2):
+        before = int(state.replay.num_added)
+        parameters = jax.tree.map(np.asarray, run.learner.parameters(state.learner))
+        state, _ = run.run(state, ROUNDS)
+        stored = state.replay.episodes
+        slot = before % run.replay.capacity
+        # the first episode of a chunk is played by the policy that the chunk began with
+        first_seen = run.learner.spec.observations(stored.codes[:, slot, 0]).reshape(1, -1)
+        chances = jax.nn.softmax(apply_perceptron(parameters.strategy_policy, first_seen))[0]
+        drawn_with = chances[stored.notes.strategy[slot]]
+        np.testing.assert_allclose(stored.notes.probability[slot], drawn_with, rtol=1e-5)

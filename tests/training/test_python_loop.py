@@ -51,8 +51,9 @@ def both_trainers():
 def test_a_world_of_ours_trains_in_python_as_it_does_compiled():
     compiled, in_python = both_trainers()
     (state, report), (python_state, python_report) = (each.run(each.init(2), 16) for each in (compiled, in_python))
-    for name in ("num_steps", "epsilon", "has_learned"):
+    for name in ("num_steps", "has_learned"):
         np.testing.assert_array_equal(getattr(python_report, name), getattr(report, name), err_msg=name)
+    np.testing.assert_allclose(python_report.epsilon, report.epsilon, rtol=1e-6)  # two programs round as they like
     np.testing.assert_allclose(python_report.returns, report.returns, rtol=1e-6)  # sums, in two orders
     jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-5),
                  (python_state.learner, python_report.learning), (state.learner, report.learning))  # fmt: skip

@@ -20,6 +20,11 @@ _WRONG_CHOICE = re.compile(
 )
 _WRONG_NUMBER = re.compile(r"Error parsing (?P<name>\S+): (invalid literal|could not convert).*?(?P<value>'[^']*')$")
 
+_NO_NUMBER = re.compile(
+    r"Error parsing (?P<name>\S+): no type matching \{None\}\|(?P<kind>FLOAT|INT) could be instantiated from "
+    r"\[(?P<value>'[^']*')\]"
+)
+
 
 def parse(name: str, command: Any, options: Sequence[str]) -> Any:
     """Return the command with its options; `command` is its class, or one of it that holds the defaults."""
@@ -86,5 +91,8 @@ def _in_a_sentence(box: str, help_command: str) -> str:
         return f"{found['name']} has no value {found['value']!r}: {nearest(found['value'], sorted(known))}"
     if found := _WRONG_NUMBER.search(text):
         kind = "a whole number" if "int()" in text else "a number"
+        return f"{found['name']} takes {kind}, not {found['value']}."
+    if found := _NO_NUMBER.search(text):  # of an option that may be left to its default
+        kind = "a whole number" if found["kind"] == "INT" else "a number"
         return f"{found['name']} takes {kind}, not {found['value']}."
     return f"{text.rstrip('.')}: `{help_command}` shows what it takes."

@@ -52,7 +52,7 @@ class LearnOptions:
         """Check each option that was set."""
         for name, value in self.given().items():
             if name in ("value_size", "mixer_size", "num_strategies", "attention_size"):
-                validation.whole_number(f"learn.{name}", value, least=1)
+                validation.whole_number(f"learn.{name}", value, least=2 if name == "num_strategies" else 1)
             elif name in ("expectile", "ideal_weight"):
                 validation.probability(f"learn.{name}", value)
             elif name.endswith("_weight") and validation.finite_number(f"learn.{name}", value) < 0:

@@ -95,7 +95,9 @@ class MAVEN(QMIX):
     discriminator_size: int = 64
 
     def __post_init__(self) -> None:
-        """One network acts for all agents."""
+        """One network acts for all agents, and there has to be something to choose from."""
+        if self.num_strategies < 2:
+            raise UsageError(f"maven needs at least 2 strategies, not {self.num_strategies}.")
         if self.weights is not Weights.SHARED:
             raise UsageError("maven has one network for all agents: leave out --weights, or choose shared.")
 

@@ -7,7 +7,8 @@ from consmarl.report.colours import colours_of
 
 ON_LIGHT, ON_DARK = "#ffffff", "#1b1e22"  # the cards of the page, as template/report.css has them
 LEAST_ON_LIGHT, LEAST_ON_DARK = 3.0, 4.5  # WCAG 2.2 asks 3 of graphics; thin lines on dark take more
-DASHES = ("none", "8 4", "2 3", "10 3 2 3", "14 3", "5 2")
+# seven, which shares no factor with the nine colours: both run through all their pairs
+DASHES = ("none", "8 4", "2 3", "10 3 2 3", "14 3", "5 2", "12 3 2 3 2 3")
 
 
 class Style(NamedTuple):

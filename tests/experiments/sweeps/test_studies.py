@@ -34,7 +34,8 @@ def test_protocol_is_that_of_paper_and_release():
 def test_shortening_keeps_all_proportions():
     for run, short in zip(STUDIES["ablation"].sweep().runs(), STUDIES["ablation"].sweep(0.1).runs(), strict=True):
         assert short.config.episodes == run.config.episodes / 10
-        assert short.config.epsilon_anneal_steps == run.config.epsilon_anneal_steps / 10
+        limit = run.config.trainer().world.episode_limit
+        assert short.config.epsilon(limit).anneal_steps == run.config.epsilon(limit).anneal_steps / 10
         assert short.config.sharing_kind is not SharingKind.NONE
         whole, tenth = (each.config.trainer().sharing for each in (run, short))
         assert tenth.start_episode == whole.start_episode / 10
