@@ -47,11 +47,12 @@ def drawn(learner, key):
     return jax.tree.map(leaf, jax.eval_shape(learner.init, key))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _weights_without_compiling(monkeypatch):
     monkeypatch.setattr(parts, "_init_learner", drawn)
 
 
+@pytest.mark.usefixtures("_weights_without_compiling")
 @pytest.mark.parametrize("env", world_ids())
 @pytest.mark.parametrize("method", METHODS)
 def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
@@ -71,9 +72,12 @@ def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
     assert np.isfinite(episodes.batch.rewards).all()
 
 
-@pytest.mark.parametrize(("method", "sharing"), [(Method.MAVEN, "cons"), (Method.VDN, "adhoc-td")])
+@pytest.mark.parametrize(
+    ("method", "sharing"),
+    [(Method.MAVEN, {"sharing": "cons"}), (Method.VDN, {"sharing": "adhoc-td", "share.giving": "always"})],
+)
 def test_agents_advise_each_other_whatever_they_learn_by(method, sharing):
-    run = small_run(method, "pgm-3ag", sharing=sharing, **{"share.start_episode": 0})
+    run = small_run(method, "pgm-3ag", **sharing, **{"share.start_episode": 0})
     _, report = run.run(run.init(0), ROUNDS)
     assert report.sharing["requests"].sum() > 0
     assert report.sharing["advised"].sum() > 0
