@@ -11,7 +11,7 @@ from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import Scores, TeamSpec
 from consmarl.learners.optimiser import RMSprop
 from consmarl.networks.attention import attention_flop, listen, teammates
-from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
+from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, with_padding_of
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -289,16 +289,8 @@ def test_the_target_critic_is_copied_after_the_201st_update_first():
 
 def test_padding_has_no_say():
     state = begun()
-    batch, other = hand_made_batch(0), hand_made_batch(7)
-    is_played = jnp.arange(STEPS)[None, :] < batch.num_steps[:, None]
-    is_seen = jnp.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
-    mixed = batch._replace(
-        codes=jnp.where(is_seen[None, :, :, None], batch.codes, other.codes),
-        actions=jnp.where(is_played[None], batch.actions, other.actions),
-        rewards=jnp.where(is_played[None], batch.rewards, other.rewards),
-        epsilon=jnp.where(is_played, batch.epsilon, other.epsilon),
-    )
-    assert not np.array_equal(mixed.codes, batch.codes)
+    batch = hand_made_batch(0)
+    mixed = with_padding_of(batch, hand_made_batch(7))
     update = compiled(LEARNER, "update")
     (ours, our_metrics), (theirs, their_metrics) = (update(state, each, jax.random.key(0)) for each in (batch, mixed))
     jax.tree.map(np.testing.assert_array_equal, (ours.actor, ours.critic), (theirs.actor, theirs.critic))

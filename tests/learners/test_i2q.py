@@ -7,7 +7,7 @@ import pytest
 from consmarl.learners.i2q import I2Q, I2QNetworks
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
-from tests.learners.test_iql import AGENTS, SPEC, network, network_slowly
+from tests.learners.test_iql import AGENTS, SPEC, network, network_slowly, with_padding_of
 from tests.learners.test_seql import (
     ALONE,
     OPTIMISER,
@@ -20,7 +20,6 @@ from tests.learners.test_seql import (
     is_same,
     played,
     with_episodes_of,
-    with_padding_of,
 )
 
 SIZED = dict(value_size=5, **SETTINGS)

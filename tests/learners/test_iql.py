@@ -31,6 +31,21 @@ def hand_made_batch(seed=0, agents=AGENTS):
     )
 
 
+def with_padding_of(batch, other):
+    """The batch with what another one has after the end of every episode."""
+    is_played = np.arange(STEPS)[None, :] < batch.num_steps[:, None]
+    is_seen = np.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
+    mixed = batch._replace(
+        codes=np.where(is_seen[None, :, :, None], batch.codes, other.codes),
+        actions=np.where(is_played[None], batch.actions, other.actions),
+        rewards=np.where(is_played[None], batch.rewards, other.rewards),
+        epsilon=np.where(is_played, batch.epsilon, other.epsilon),
+    )
+    assert not np.array_equal(mixed.codes, batch.codes)
+    assert not np.array_equal(mixed.rewards, batch.rewards)
+    return mixed
+
+
 def network_slowly(weights, hidden, inputs):
     """One step of one network in float64."""
     encoded = np.maximum(inputs @ weights.encoder_weights + weights.encoder_bias, 0)
@@ -130,15 +145,8 @@ def test_a_step_is_the_slow_losss_gradient_through_pytorchs_rmsprop():
 def test_padding_has_no_say():
     learner = IQL(SPEC, hidden_size=8)
     state = learner.init(jax.random.key(0))
-    batch, other = hand_made_batch(0), hand_made_batch(7)
-    is_played = jnp.arange(STEPS)[None, :] < batch.num_steps[:, None]
-    is_seen = jnp.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
-    mixed = batch._replace(
-        codes=jnp.where(is_seen[None, :, :, None], batch.codes, other.codes),
-        actions=jnp.where(is_played[None], batch.actions, other.actions),
-        rewards=jnp.where(is_played[None], batch.rewards, other.rewards),
-    )
-    assert not np.array_equal(mixed.codes, batch.codes)
+    batch = hand_made_batch(0)
+    mixed = with_padding_of(batch, hand_made_batch(7))
     update = jax.jit(learner.update)
     ours, theirs = (update(state, each, jax.random.key(0))[0].online for each in (batch, mixed))
     for left, right in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):

@@ -16,7 +16,7 @@ from consmarl.learners.qmix import QMIX
 from consmarl.networks.drqn import DRQNParameters
 from consmarl.networks.linear import Linear
 from tests.learners.test_ga_comm import as_float64, compiled, gru_slowly, softmax, total
-from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch
+from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, with_padding_of
 from tests.learners.test_team_value import (
     ALONE,
     OF_MIXER,
@@ -37,7 +37,6 @@ from tests.learners.test_team_value import (
     values_slowly,
     values_while_acting,
     weight_alone,
-    with_other_padding,
 )
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -337,7 +336,7 @@ def test_a_discriminator_that_is_sure_and_right_has_nothing_to_lose():
 
 def test_padding_has_no_say():
     batch = strategic_batch(0)
-    batches = (batch, with_other_padding(batch, strategic_batch(7)))
+    batches = (batch, with_padding_of(batch, strategic_batch(7)))
     ours, theirs = (updated(LEARNER, begun(LEARNER), each) for each in batches)
     assert_equal_trees(ours, theirs)
 

@@ -14,7 +14,7 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
 from consmarl.learners.seql import SEQL
-from tests.learners.test_iql import ACTIONS, AGENTS, SPEC, STEPS, hand_made_batch, loss_slowly, network
+from tests.learners.test_iql import ACTIONS, AGENTS, SPEC, hand_made_batch, loss_slowly, network, with_padding_of
 
 ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
 
@@ -59,20 +59,6 @@ def with_episodes_of(batch, other, agent):
         return np.where(is_agents.reshape(-1, *[1] * (mine.ndim - 1)), new, mine)
 
     return batch._replace(**{name: mixed(getattr(batch, name), getattr(other, name)) for name in BY_AGENT})
-
-
-def with_padding_of(batch, other):
-    """The batch with other numbers after the end of every episode."""
-    is_played = np.arange(STEPS)[None, :] < batch.num_steps[:, None]
-    is_seen = np.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
-    mixed = batch._replace(
-        codes=np.where(is_seen[None, :, :, None], batch.codes, other.codes),
-        actions=np.where(is_played[None], batch.actions, other.actions),
-        rewards=np.where(is_played[None], batch.rewards, other.rewards),
-    )
-    assert not np.array_equal(mixed.codes, batch.codes)
-    assert not np.array_equal(mixed.rewards, batch.rewards)
-    return mixed
 
 
 def is_same(left, right):

@@ -14,7 +14,17 @@ from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.vdn import VDN
 from tests.learners.test_ga_comm import as_float64, compiled, inputs_slowly, total
-from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, loss_slowly, network, network_slowly
+from tests.learners.test_iql import (
+    AGENTS,
+    EPISODES,
+    SPEC,
+    STEPS,
+    hand_made_batch,
+    loss_slowly,
+    network,
+    network_slowly,
+    with_padding_of,
+)
 from tests.networks.test_mixer import mix_slowly
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -246,23 +256,10 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_agents_and_mixer(le
         np.testing.assert_allclose(pick(steps)[index], clipped_step(steepness), rtol=5e-3, err_msg=name)
 
 
-def with_other_padding(batch, other):
-    """The batch with what another one has where nothing was played, or seen."""
-    is_played = jnp.arange(STEPS)[None, :] < batch.num_steps[:, None]
-    is_seen = jnp.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
-    mixed = batch._replace(
-        codes=jnp.where(is_seen[None, :, :, None], batch.codes, other.codes),
-        actions=jnp.where(is_played[None], batch.actions, other.actions),
-        rewards=jnp.where(is_played[None], batch.rewards, other.rewards),
-    )
-    assert not np.array_equal(mixed.codes, batch.codes)
-    return mixed
-
-
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_padding_has_no_say(learner):
     batch = hand_made_batch(0)
-    batches = (batch, with_other_padding(batch, hand_made_batch(7)))
+    batches = (batch, with_padding_of(batch, hand_made_batch(7)))
     ours, theirs = (updated(learner, begun(learner), each) for each in batches)
     assert_equal_trees(ours, theirs)
 

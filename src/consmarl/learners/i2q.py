@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import optax
 
 from consmarl.learners import td
-from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import RewardOf, rewarded
 from consmarl.learners.targets import copied_when_due, copy_of
 from consmarl.networks.drqn import DRQNParameters
@@ -62,7 +63,7 @@ class Goals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class I2Q(Learner[DRQNParameters, I2QState, jax.Array]):
+class I2Q(RecurrentQ[I2QState]):
     """Independent Q-learning with ideal transitions; defaults are the paper's, and else the method's own code's."""
 
     spec: TeamSpec
@@ -110,18 +111,6 @@ class I2Q(Learner[DRQNParameters, I2QState, jax.Array]):
         """Return the networks that act."""
         parameters: DRQNParameters = state.online.action_value
         return parameters
-
-    def begin(self, parameters: DRQNParameters, key: jax.Array, codes: jax.Array) -> jax.Array:
-        """Return empty memories."""
-        del parameters, key
-        return self.networks.first_hidden(codes.shape[1])
-
-    def act(
-        self, parameters: DRQNParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Return Q-values."""
-        del key
-        return self.networks.step(parameters, memory, codes, last_actions)
 
     def update(self, state: I2QState, batch: EpisodeBatch, key: jax.Array) -> tuple[I2QState, Metrics]:
         """Take one step down each of the three losses."""

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import optax
 
 from consmarl.learners import td
-from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import RewardOf, rewarded
 from consmarl.learners.targets import copied_when_due, copy_of
 from consmarl.networks.drqn import DRQNParameters
@@ -34,7 +35,7 @@ class IQLState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
+class IQL(RecurrentQ[IQLState]):
     """Independent recurrent Q-learning; defaults are the paper's."""
 
     spec: TeamSpec
@@ -61,18 +62,6 @@ class IQL(Learner[DRQNParameters, IQLState, jax.Array]):
     def parameters(self, state: IQLState) -> DRQNParameters:
         """Return the online networks."""
         return state.online
-
-    def begin(self, parameters: DRQNParameters, key: jax.Array, codes: jax.Array) -> jax.Array:
-        """Return empty memories."""
-        del parameters, key
-        return self.networks.first_hidden(codes.shape[1])
-
-    def act(
-        self, parameters: DRQNParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Return Q-values."""
-        del key
-        return self.networks.step(parameters, memory, codes, last_actions)
 
     def update(self, state: IQLState, batch: EpisodeBatch, key: jax.Array) -> tuple[IQLState, Metrics]:
         """Take one step down the loss, for every network on its own."""

@@ -16,9 +16,10 @@ import optax
 
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
-from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import team_reward
 from consmarl.learners.targets import copied_when_due, copy_of
 from consmarl.networks.linear import join_last
@@ -41,7 +42,7 @@ class ValueNetworks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TeamValue(Learner[Any, TeamValueState, Any]):
+class TeamValue(RecurrentQ[TeamValueState]):
     """A learner of the team's value; subclasses bring the mixer."""
 
     spec: TeamSpec
@@ -83,18 +84,6 @@ class TeamValue(Learner[Any, TeamValueState, Any]):
     def parameters(self, state: TeamValueState) -> Any:
         """Return the networks that act."""
         return state.online.agents
-
-    def begin(self, parameters: Any, key: jax.Array, codes: jax.Array) -> Any:
-        """Return empty memories."""
-        del parameters, key
-        return self.networks.first_hidden(codes.shape[1])
-
-    def act(
-        self, parameters: Any, memory: Any, codes: jax.Array, last_actions: jax.Array, key: jax.Array
-    ) -> tuple[Any, jax.Array]:
-        """Return every agent's own values."""
-        del key
-        return self.networks.step(parameters, memory, codes, last_actions)
 
     def update(self, state: TeamValueState, batch: EpisodeBatch, key: jax.Array) -> tuple[TeamValueState, Metrics]:
         """Take one step down the loss."""
