@@ -11,7 +11,21 @@ from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import Scores, TeamSpec
 from consmarl.learners.optimiser import RMSprop
 from consmarl.networks.attention import attention_flop, listen, teammates
-from tests.learners.test_iql import ACTIONS, AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, with_padding_of
+from tests.learners.slowly import (
+    ACTIONS,
+    AGENTS,
+    EPISODES,
+    SPEC,
+    STEPS,
+    as_float64,
+    compiled,
+    gru_slowly,
+    hand_made_batch,
+    inputs_slowly,
+    softmax,
+    total,
+    with_padding_of,
+)
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -23,35 +37,6 @@ IN_LEAPS = GAComm(
     SPEC, **SIZES, optimiser=RMSprop(learning_rate=0.01, max_gradient_norm=0.05), critic_learning_rate=1.0
 )
 ALL_SHUT, ALL_OPEN = (np.array(pair, np.float32) for pair in ([1e3, 0], [0, 1e3]))
-
-
-def as_float64(tree):
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x):
-    powers = np.exp(x - x.max())
-    return powers / powers.sum()
-
-
-def gru_slowly(weights, hidden, inputs):
-    """PyTorch's equations, a gate at a time."""
-    size = len(hidden)
-
-    def part(number):
-        columns = slice(number * size, (number + 1) * size)
-        return (
-            inputs @ weights.input_weights[:, columns] + weights.input_bias[columns],
-            hidden @ weights.hidden_weights[:, columns] + weights.hidden_bias[columns],
-        )
-
-    reset, update = sigmoid(sum(part(0))), sigmoid(sum(part(1)))
-    new = np.tanh(part(2)[0] + reset * part(2)[1])
-    return (1 - update) * new + update * hidden
 
 
 def gate_slowly(weights, own, theirs, place, noise):
@@ -77,14 +62,6 @@ def logits_slowly(actor, hiddens, agent, noise):
         value = np.maximum(other @ weights.value.weights + weights.value.bias, 0)
         message = message + softmax(fits)[place] * gates[-1] * value
     return np.concatenate([own, message]) @ actor.head.weights + actor.head.bias, gates
-
-
-def inputs_slowly(spec, batch, agent, episode, step):
-    last = np.zeros(spec.num_actions)
-    if step:
-        last[int(batch.actions[agent, episode, step - 1])] = 1
-    observation = np.asarray(batch.codes[agent, episode, step]) * np.array(spec.observation_scale)
-    return np.concatenate([observation, last, np.eye(spec.num_agents)[agent]])
 
 
 def actor_slowly(learner, actor, batch, advantages, noise):
@@ -132,11 +109,6 @@ def critic_slowly(learner, critic, target, batch):
             follows = 0 if ends else learner.discount * value(target, episode, step + 1)
             errors[episode, step] = reward + follows - values[episode, step]
     return np.mean([error**2 for error in errors.values()]), errors, values
-
-
-@functools.cache
-def compiled(learner, name):
-    return jax.jit(getattr(learner, name))
 
 
 @functools.cache
@@ -240,10 +212,6 @@ def test_both_steps_go_through_pytorchs_rmsprop_each_at_its_own_pace():
             np.testing.assert_allclose(square, 0.01 * clipped**2, rtol=1e-3, atol=1e-12)
             step = -rate * clipped / (np.sqrt(0.01 * clipped**2) + 1e-8)
             np.testing.assert_allclose(np.asarray(new) - np.asarray(old), step, rtol=2e-2, atol=1e-6)
-
-
-def total(tree):
-    return sum(float(jnp.abs(leaf).sum()) for leaf in jax.tree.leaves(tree))
 
 
 def test_each_loss_moves_its_own_network_alone():

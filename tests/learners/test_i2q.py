@@ -7,7 +7,7 @@ import pytest
 from consmarl.learners.i2q import I2Q, I2QNetworks
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
-from tests.learners.test_iql import AGENTS, SPEC, network, network_slowly, with_padding_of
+from tests.learners.slowly import AGENTS, SPEC, network, network_slowly, with_padding_of
 from tests.learners.test_seql import (
     ALONE,
     OPTIMISER,

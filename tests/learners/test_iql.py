@@ -6,56 +6,14 @@ import numpy as np
 import pytest
 
 from consmarl.learners import td
-from consmarl.learners.interface import EpisodeBatch, TeamSpec
+from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, TargetMemory
 from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
+from tests.learners.slowly import ACTIONS, AGENTS, SPEC, hand_made_batch, network, network_slowly, with_padding_of
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
-
-AGENTS, EPISODES, STEPS, CODES, ACTIONS = 3, 4, 5, 6, 3
-SPEC = TeamSpec(AGENTS, ACTIONS, tuple(np.linspace(0.1, 1.0, CODES).tolist()))
-
-
-def hand_made_batch(seed=0, agents=AGENTS):
-    """Episodes of all lengths: one of one step, one that fills its time, early ends by task and by time."""
-    rng = np.random.default_rng(seed)
-    return EpisodeBatch(
-        codes=jnp.asarray(rng.integers(0, 9, (agents, EPISODES, STEPS + 1, CODES)), jnp.uint8),
-        actions=jnp.asarray(rng.integers(0, ACTIONS, (agents, EPISODES, STEPS)), jnp.uint8),
-        rewards=jnp.asarray(rng.normal(size=(agents, EPISODES, STEPS)), jnp.float32),
-        num_steps=jnp.array([1, 5, 3, 5]),
-        terminated=jnp.array([True, False, True, False]),
-        epsilon=jnp.asarray(rng.uniform(0.1, 0.5, (EPISODES, STEPS)), jnp.float32),
-    )
-
-
-def with_padding_of(batch, other):
-    """The batch with what another one has after the end of every episode."""
-    is_played = np.arange(STEPS)[None, :] < batch.num_steps[:, None]
-    is_seen = np.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
-    mixed = batch._replace(
-        codes=np.where(is_seen[None, :, :, None], batch.codes, other.codes),
-        actions=np.where(is_played[None], batch.actions, other.actions),
-        rewards=np.where(is_played[None], batch.rewards, other.rewards),
-        epsilon=np.where(is_played, batch.epsilon, other.epsilon),
-    )
-    assert not np.array_equal(mixed.codes, batch.codes)
-    assert not np.array_equal(mixed.rewards, batch.rewards)
-    return mixed
-
-
-def network_slowly(weights, hidden, inputs):
-    """One step of one network in float64."""
-    encoded = np.maximum(inputs @ weights.encoder_weights + weights.encoder_bias, 0)
-    from_input = encoded @ weights.gru.input_weights + weights.gru.input_bias
-    from_hidden = hidden @ weights.gru.hidden_weights + weights.gru.hidden_bias
-    size = len(hidden)
-    reset, update = (1 / (1 + np.exp(-(from_input + from_hidden)[part * size : (part + 1) * size])) for part in (0, 1))
-    new = np.tanh(from_input[2 * size :] + reset * from_hidden[2 * size :])
-    hidden = (1 - update) * new + update * hidden
-    return hidden, hidden @ weights.head_weights + weights.head_bias
 
 
 def loss_slowly(learner, online, target, batch, agent):
@@ -85,10 +43,6 @@ def loss_slowly(learner, online, target, batch, agent):
             goal = float(rewards[episode, step]) + follows
             errors.append((goal - values[int(batch.actions[agent, episode, step])]) ** 2)
     return np.mean(errors)
-
-
-def network(parameters, index):
-    return jax.tree.map(lambda stacked: np.asarray(stacked[index], np.float64), parameters)
 
 
 VARIANTS = {

@@ -15,8 +15,19 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.qmix import QMIX
 from consmarl.networks.drqn import DRQNParameters
 from consmarl.networks.linear import Linear
-from tests.learners.test_ga_comm import as_float64, compiled, gru_slowly, softmax, total
-from tests.learners.test_iql import AGENTS, EPISODES, SPEC, STEPS, hand_made_batch, with_padding_of
+from tests.learners.slowly import (
+    AGENTS,
+    EPISODES,
+    SPEC,
+    STEPS,
+    as_float64,
+    compiled,
+    gru_slowly,
+    hand_made_batch,
+    softmax,
+    total,
+    with_padding_of,
+)
 from tests.learners.test_team_value import (
     ALONE,
     OF_MIXER,

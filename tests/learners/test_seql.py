@@ -14,7 +14,8 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
 from consmarl.learners.seql import SEQL
-from tests.learners.test_iql import ACTIONS, AGENTS, SPEC, hand_made_batch, loss_slowly, network, with_padding_of
+from tests.learners.slowly import ACTIONS, AGENTS, SPEC, hand_made_batch, network, with_padding_of
+from tests.learners.test_iql import loss_slowly
 
 ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
 

@@ -13,18 +13,21 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.vdn import VDN
-from tests.learners.test_ga_comm import as_float64, compiled, inputs_slowly, total
-from tests.learners.test_iql import (
+from tests.learners.slowly import (
     AGENTS,
     EPISODES,
     SPEC,
     STEPS,
+    as_float64,
+    compiled,
     hand_made_batch,
-    loss_slowly,
+    inputs_slowly,
     network,
     network_slowly,
+    total,
     with_padding_of,
 )
+from tests.learners.test_iql import loss_slowly
 from tests.networks.test_mixer import mix_slowly
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
