@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
-from consmarl.experiments.config import ExplorationKind
+from consmarl.experiments.explorations import ExplorationKind
 
 SMALL = dict(
     env="pgm-3ag", set=("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3"),

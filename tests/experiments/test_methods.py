@@ -6,7 +6,8 @@ import pytest
 
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
-from consmarl.experiments.config import ExplorationKind, TrainConfig
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.methods import METHODS, Method
 from consmarl.experiments.sharing_options import SharingKind
 from consmarl.experiments.sweeps.plan import variants_of
@@ -133,6 +134,9 @@ def test_options_of_a_sweep_reach_only_methods_that_have_them():
     assert seql.options == {"method": "seql", "learn.others_weight": 0.5}
     assert qmix.options == {"method": "qmix", "learn.mixer_size": 16}
     assert iql.options == {"method": "iql"}
+    greedy, policy = variants_of(("vdn", "ga-comm"), {}, {"exploration": "epsilon-greedy", "weights": "separate"})
+    assert greedy.options == {"method": "vdn", "exploration": "epsilon-greedy", "weights": "separate"}
+    assert policy.options == {"method": "ga-comm"}
     with_sharing = variants_of(("vdn",), {}, {"sharing": "cons", "share.temperature": 0.3})
     assert with_sharing[0].options["share.temperature"] == 0.3
     with pytest.raises(UsageError, match=r"none of the methods iql has an option learn\.expectile"):

@@ -10,7 +10,8 @@ from safetensors.numpy import load_file
 import consmarl
 from consmarl import AdHocTD, Cons, UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import ExplorationKind, TrainConfig
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.methods import Method
 from consmarl.experiments.metrics import MetricsFile
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind

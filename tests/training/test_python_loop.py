@@ -12,8 +12,9 @@ from safetensors.numpy import load_file
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.pettingzoo import WorldParallelEnv
-from consmarl.experiments.config import ExplorationKind, TrainConfig
+from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
+from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.train import resume, train
 from consmarl.learners.interface import Learner, TeamSpec
 from consmarl.learners.iql import IQL

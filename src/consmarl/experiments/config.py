@@ -4,7 +4,6 @@ Each setting says where its default comes from: [P] the paper's table, [C] the a
 """
 
 import dataclasses
-import enum
 import json
 import math
 from collections.abc import Mapping
@@ -17,7 +16,9 @@ from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
 from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError
+from consmarl.experiments.explorations import EXPLORATIONS, ExplorationKind
 from consmarl.experiments.learn_options import LearnOptions
+from consmarl.experiments.method_checks import check_method
 from consmarl.experiments.methods import METHODS, Method, MethodEntry
 from consmarl.experiments.reading import plain, settings_in, typed_settings
 from consmarl.experiments.settings import settings_from
@@ -26,35 +27,11 @@ from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.learners.networks import Weights
 from consmarl.learners.rewards import RewardOf
 from consmarl.sharing.options import Preset
-from consmarl.training.exploration import (
-    EpsilonGreedy,
-    EpsilonSquared,
-    EpsilonZGreedy,
-    Exploration,
-    LinearSchedule,
-    SampledPolicy,
-)
+from consmarl.training.exploration import LinearSchedule
 from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
 
 AnyTrainer = Trainer | PythonTrainer
-
-
-class ExplorationKind(enum.Enum):
-    """Ways to explore."""
-
-    EPSILON_GREEDY = "epsilon-greedy"
-    EPSILON_SQUARED = "epsilon-squared"
-    EPSILON_Z_GREEDY = "epsilon-z-greedy"
-    POLICY = "policy"
-
-
-EXPLORATIONS: dict[ExplorationKind, Exploration] = {
-    ExplorationKind.EPSILON_GREEDY: EpsilonGreedy(),
-    ExplorationKind.EPSILON_SQUARED: EpsilonSquared(),
-    ExplorationKind.EPSILON_Z_GREEDY: EpsilonZGreedy(),
-    ExplorationKind.POLICY: SampledPolicy(),
-}
 
 
 @dataclass(frozen=True)
@@ -309,32 +286,6 @@ _WHOLE_NUMBERS = {
     "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "evaluation_episodes": 1, "final_episodes": 1,
     "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
-
-
-def check_method(config: TrainConfig) -> None:
-    """Refuse settings that the method has not, or that do not go together with it."""
-    entry, name = config.entry, config.method.value
-    with_values = ", ".join(method.value for method, each in METHODS.items() if each.is_value_based)
-    if not entry.is_value_based and config.sharing_kind is not SharingKind.NONE:
-        raise UsageError(
-            f"{name} learns a policy, and agents advise each other on values: sharing goes with {with_values}."
-        )
-    if entry.is_value_based is (config.exploration_kind is ExplorationKind.POLICY):
-        draws = "draws from the policy that it learns" if not entry.is_value_based else "has values and no policy"
-        raise UsageError(f"{name} {draws}: exploration cannot be {config.exploration_kind.value}.")
-    for setting in ("weights", "reward_of"):
-        if getattr(config, setting) is not None and not entry.has(setting):
-            raise UsageError(f"{name} has no choice of {setting}: {_NO_CHOICE[setting]}.")
-    for option in config.learn.given():
-        if not entry.has(option):
-            having = ", ".join(method.value for method, each in METHODS.items() if each.has(option))
-            raise UsageError(f"learn.{option} is an option of {having}: {name} has no such thing.")
-
-
-_NO_CHOICE = {
-    "weights": "its networks are what the method says",
-    "reward_of": "it learns one value of the whole team, from the team's reward",
-}
 
 
 def _next_multiple(number: int, of: int) -> int:

@@ -89,15 +89,18 @@ def variants_of(
 
 
 def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options but for those of sharing and of single methods that this method does not have."""
-    config = TrainConfig(method=Method(method)).with_options(
-        {"sharing": options["sharing"]} if "sharing" in options else {}
-    )
-    shares = options_of(config.sharing_kind)
+    """Return the options but for those that this method has no use for, or no choice of."""
+    entry = METHODS[Method(method)]
+    put_on = {"sharing": options["sharing"]} if "sharing" in options and entry.is_value_based else {}
+    shares = options_of(TrainConfig(method=Method(method)).with_options(put_on).sharing_kind)
 
     def fits(name: str) -> bool:
         group, _, option = name.partition(".")
-        return {"share": option in shares, "learn": METHODS[config.method].has(option)}.get(group, True)
+        if group in ("share", "learn"):
+            return option in shares if group == "share" else entry.has(option)
+        if name in ("sharing", "exploration"):
+            return entry.is_value_based
+        return entry.has(name) if name in ("weights", "reward_of") else True
 
     return {name: value for name, value in options.items() if fits(name)}
 

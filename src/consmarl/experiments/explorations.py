@@ -1,0 +1,28 @@
+"""Ways to explore, by name."""
+
+import enum
+
+from consmarl.training.exploration import (
+    EpsilonGreedy,
+    EpsilonSquared,
+    EpsilonZGreedy,
+    Exploration,
+    SampledPolicy,
+)
+
+
+class ExplorationKind(enum.Enum):
+    """Ways to explore."""
+
+    EPSILON_GREEDY = "epsilon-greedy"
+    EPSILON_SQUARED = "epsilon-squared"
+    EPSILON_Z_GREEDY = "epsilon-z-greedy"
+    POLICY = "policy"
+
+
+EXPLORATIONS: dict[ExplorationKind, Exploration] = {
+    ExplorationKind.EPSILON_GREEDY: EpsilonGreedy(),
+    ExplorationKind.EPSILON_SQUARED: EpsilonSquared(),
+    ExplorationKind.EPSILON_Z_GREEDY: EpsilonZGreedy(),
+    ExplorationKind.POLICY: SampledPolicy(),
+}

@@ -1,0 +1,36 @@
+"""What goes together with a method, and what does not."""
+
+from typing import TYPE_CHECKING
+
+from consmarl.errors import UsageError
+from consmarl.experiments.explorations import ExplorationKind
+from consmarl.experiments.methods import METHODS
+from consmarl.experiments.sharing_options import SharingKind
+
+if TYPE_CHECKING:
+    from consmarl.experiments.config import TrainConfig
+
+_NO_CHOICE = {
+    "weights": "its networks are what the method says",
+    "reward_of": "it learns one value of the whole team, from the team's reward",
+}
+
+
+def check_method(config: "TrainConfig") -> None:
+    """Refuse settings that the method has not, or that do not go together with it."""
+    entry, name = config.entry, config.method.value
+    with_values = ", ".join(method.value for method, each in METHODS.items() if each.is_value_based)
+    if not entry.is_value_based and config.sharing_kind is not SharingKind.NONE:
+        raise UsageError(
+            f"{name} learns a policy, and agents advise each other on values: sharing goes with {with_values}."
+        )
+    if entry.is_value_based is (config.exploration_kind is ExplorationKind.POLICY):
+        draws = "draws from the policy that it learns" if not entry.is_value_based else "has values and no policy"
+        raise UsageError(f"{name} {draws}: exploration cannot be {config.exploration_kind.value}.")
+    for setting in ("weights", "reward_of"):
+        if getattr(config, setting) is not None and not entry.has(setting):
+            raise UsageError(f"{name} has no choice of {setting}: {_NO_CHOICE[setting]}.")
+    for option in config.learn.given():
+        if not entry.has(option):
+            having = ", ".join(method.value for method, each in METHODS.items() if each.has(option))
+            raise UsageError(f"learn.{option} is an option of {having}: {name} has no such thing.")
