@@ -19,7 +19,7 @@ def read(run: Path) -> dict:
     counters = {name: result[name] for name in ("gold_mined", "treasures_taken", "coins_taken") if name in result}
     return {
         "world": config["env"], "method": config["method"], "seed": config["seed"], "return": result["return"],
-        "return_error": result["return_error"], "seconds": result["seconds"], **counters, "evaluations": evaluations,
+        "return_error": result["return_error"], **counters, "evaluations": evaluations,
     }  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def main() -> None:
         area = sum(value for _, value in run["evaluations"]) / len(run["evaluations"])
         found = {name: round(value, 2) for name, value in run.items() if name.endswith(("_mined", "_taken"))}
         print(f"{run['world']:8s} {run['method']:9s} seed {run['seed']}: {run['return']:6.2f} ± {run['return_error']:.2f}"
-              f"  AUC {area:6.2f}  {run['seconds']:5.0f} s  {found}")  # fmt: skip
+              f"  AUC {area:6.2f}  {found}")  # fmt: skip
 
 
 if __name__ == "__main__":
