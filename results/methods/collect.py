@@ -32,8 +32,8 @@ def main() -> None:
     for run in runs:
         area = sum(value for _, value in run["evaluations"]) / len(run["evaluations"])
         found = {name: round(value, 2) for name, value in run.items() if name.endswith(("_mined", "_taken"))}
-        print(f"{run['world']:8s} {run['method']:9s} seed {run['seed']}: {run['return']:6.2f} ± {run['return_error']:.2f}"
-              f"  AUC {area:6.2f}  {found}")  # fmt: skip
+        ended = f"{run['return']:6.2f} ± {run['return_error']:.2f}"
+        print(f"{run['world']:8s} {run['method']:9s} seed {run['seed']}: {ended}  AUC {area:6.2f}  {found}")
 
 
 if __name__ == "__main__":
