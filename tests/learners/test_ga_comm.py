@@ -10,6 +10,7 @@ import pytest
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import Scores, TeamSpec
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.policy_gradient import mixed_log_policy
 from consmarl.networks.attention import attention_flop, listen, teammates
 from tests.learners.slowly import (
     ACTIONS,
@@ -347,3 +348,14 @@ def test_its_arithmetic_by_hand():
     actor = 2 * 2 * ((5 + 3 + 2) * 4 + 8 * 12 + (4 + 2) * 3) + attention
     critic = 2 * (10 * 6 + 6 * 6 + 6)
     assert learner.update_flop(7, 11) == 7 * 11 * (3 * actor + 4 * critic)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_a_policy_mixed_with_the_uniform_one_has_a_gradient_however_small_a_probability_is(epsilon):
+    logits = np.array([0.5, -1.0, -300.0], np.float32)  # the last one's probability is too small to write down
+    mixed = mixed_log_policy(jnp.asarray(logits), epsilon)
+    expected = (1 - epsilon) * softmax(logits.astype(np.float64)) + epsilon / 3
+    np.testing.assert_allclose(mixed, np.log(expected), rtol=1e-5)
+    gradient = jax.jacobian(mixed_log_policy)(jnp.asarray(logits), epsilon)
+    assert np.isfinite(gradient).all()
+    assert (np.abs(gradient).max() > 0.1) == (epsilon < 1)

@@ -1,7 +1,8 @@
 """One colour a method, the same in every figure and on the page.
 
-The colours are Okabe and Ito's, which people with any kind of colour vision tell apart, without the black and the
-yellow that are lost on a dark or a white background; a grey stands in for those.
+The first seven are Okabe and Ito's, which people with any kind of colour vision tell apart, without the black and the
+yellow that are lost on a dark or a white background; a grey stands in for those. Two more are for whoever compares
+eight or nine methods.
 """
 
 from collections.abc import Iterable
