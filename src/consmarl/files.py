@@ -11,6 +11,7 @@ from consmarl.errors import UsageError
 # A run's directory; whoever reads one needs these names and nothing else of what wrote it.
 CONFIG, FACTS, METRICS, RESULT, FAILURE = "config.json", "run.json", "metrics.jsonl", "result.json", "failure.json"
 CHECKPOINTS, EVENTS, POLICY, POLICY_GIF = "checkpoints", "events", "policy.safetensors", "policy.gif"
+EXCHANGES, VIEW = "exchanges", "exchange.html"
 
 
 @contextmanager

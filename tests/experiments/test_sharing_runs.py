@@ -125,13 +125,13 @@ def test_chosen_episodes_are_recorded(run):
     own = steps["own_action"][requests["step"], requests["student"]]
     np.testing.assert_array_equal(done, np.where(requests["is_advised"], requests["action"], own))
     # the world's states are those between the actions: one step further each
-    assert recorded.world["num_steps"].tolist() == list(range(recorded.num_steps))
+    assert recorded.world["num_steps"].tolist() == list(range(recorded.num_steps + 1))
 
 
 def test_recorded_worlds_go_where_the_actions_lead(run):
     recorded = exchanges.read_episode(exchanges.episode_path(run, 15))
     moves = np.array([(0, 0), (1, 0), (0, -1), (-1, 0), (0, 1)])
-    for step in range(recorded.num_steps - 1):
+    for step in range(recorded.num_steps):
         went = recorded.world["agents"][step] + moves[recorded.steps["action"][step]]
         np.testing.assert_array_equal(recorded.world["agents"][step + 1], np.clip(went, 0, (2, 3)))
 

@@ -2,12 +2,14 @@
 
 One compressed NumPy archive an episode, `exchanges/episode-000007500.npz`, that needs no code of ours to read: arrays
 by step (`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher
-(`teachers/…`, [request, teacher, …]), the worlds' states (`world/…`, [step, …]), and a header in JSON. The fields are
-those of `sharing.record`.
+(`teachers/…`, [request, teacher, …]), the world's states (`world/…`, [step + 1, …], the last being the end), and a
+header in JSON. The fields are those of `sharing.record`.
 """
 
 import json
+import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +20,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.errors import UsageError
-from consmarl.files import replacing
+from consmarl.files import EXCHANGES, replacing
+from consmarl.sharing.record import Reply
 
-FORMAT = "consmarl-exchange-1"
+FORMAT = "consmarl-exchange-2"
+TRAINING, EVALUATION, STAGED = "training", "evaluation", "staged"  # what kind of an episode it is
 Arrays = dict[str, NDArray[Any]]
+
+# What a record holds: a letter for every axis (step, agent, action, request, teacher), and the kinds of numbers.
+_ALWAYS = {"steps/rewards": "sa f", "steps/epsilon": "s f", "steps/values": "sak f", "steps/is_exploring": "sa b",
+           "steps/own_action": "sa u", "steps/action": "sa u"}  # fmt: skip
+_WHERE_SHARED = {
+    "steps/is_asking": "sa b", "steps/ask_probability": "sa f", "steps/num_visits": "sa i",
+    "steps/requests_left": "sa i", "steps/answers_left": "sa i",
+    "requests/step": "r i", "requests/student": "r i", "requests/policy_before": "rk f", "requests/modified": "rk f",
+    "requests/policy_after": "rk f", "requests/confidence_after": "r f", "requests/negative_weight": "r f",
+    "requests/is_best": "r b", "requests/num_excluded": "r u", "requests/is_advised": "r b", "requests/action": "r u",
+    "teachers/reply": "ra u", "teachers/num_visits": "ra i", "teachers/best_action": "ra u",
+    "teachers/worst_action": "ra u", "teachers/best_probability": "ra f", "teachers/worst_probability": "ra f",
+    "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
+}  # fmt: skip
+# numbers that point at something: what they may not reach
+_BELOW = {"steps/own_action": "k", "steps/action": "k", "requests/action": "k", "requests/step": "s",
+          "requests/student": "a", "teachers/best_action": "k", "teachers/worst_action": "k"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RecordedEpisode:
     """One episode, as its file holds it."""
 
-    header: dict[str, Any]  # format, episode, configuration
+    header: dict[str, Any]  # format, kind, episode, configuration
     steps: Arrays  # [step, agent, …]; epsilon [step]
-    requests: Arrays  # [request, …], with `step` and `student`
+    requests: Arrays  # [request, …], with `step` and `student`; none where nobody shares
     teachers: Arrays  # [request, teacher, …]
-    world: Arrays  # [step, …]
+    world: Arrays  # [step + 1, …], the last row being the end; none where the world does not show its state
 
     @property
     def episode(self) -> int:
@@ -40,14 +61,40 @@ class RecordedEpisode:
         return int(self.header["episode"])
 
     @property
+    def kind(self) -> str:
+        """What kind of an episode it is."""
+        return str(self.header["kind"])
+
+    @property
     def num_steps(self) -> int:
         """How many steps it had."""
         return len(self.steps["rewards"])
 
+    @property
+    def num_agents(self) -> int:
+        """How many agents there are."""
+        return int(self.steps["rewards"].shape[1])
+
+    @property
+    def num_actions(self) -> int:
+        """How many actions they have."""
+        return int(self.steps["values"].shape[2])
+
+    @property
+    def is_sharing(self) -> bool:
+        """Whether knowledge could be shared."""
+        return bool(self.requests)
+
 
 def episode_path(run: Path, episode: int) -> Path:
     """Return where a run keeps a recorded episode."""
-    return run / "exchanges" / f"episode-{episode:09d}.npz"
+    return run / EXCHANGES / f"episode-{episode:09d}.npz"
+
+
+def recorded_numbers(run: Path) -> list[int]:
+    """Return the numbers of the episodes that a run has recorded."""
+    found = (re.fullmatch(r"episode-(\d{9})\.npz", path.name) for path in (run / EXCHANGES).glob("episode-*.npz"))
+    return sorted(int(match[1]) for match in found if match)
 
 
 def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[str, Any]) -> RecordedEpisode:
@@ -59,24 +106,24 @@ def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[s
     steps = {"rewards": of_round.rewards[is_live][:, env], "epsilon": of_round.epsilon[is_live]}
     requests: Arrays = {}
     teachers: Arrays = {}
-    if by_agent:
-        fields = by_agent._asdict()
+    fields = by_agent._asdict()
+    if "student" in fields:
         student, teacher = fields.pop("student"), fields.pop("teachers")
-        steps |= fields
         at_step, who = np.nonzero(fields["is_asking"])
         requests = {"step": at_step.astype(np.int32), "student": who.astype(np.int32)}
         requests |= {name: rows[at_step, who] for name, rows in student._asdict().items()}
         teachers = {name: rows[at_step, who] for name, rows in teacher._asdict().items()}
+    num_states = int(is_live.sum()) + 1
     world = {
-        jax.tree_util.keystr(path).lstrip("."): leaf[is_live][:, env]
+        jax.tree_util.keystr(path).lstrip("."): leaf[:num_states, env]
         for path, leaf in jax.tree_util.tree_leaves_with_path(of_round.states)
     }
-    return RecordedEpisode(dict(header), steps, requests, teachers, world)
+    return RecordedEpisode({"format": FORMAT} | dict(header), steps | fields, requests, teachers, world)
 
 
 def write_episode(path: Path, recorded: RecordedEpisode) -> Path:
     """Write a recorded episode; the file is whole or not there."""
-    arrays = {"header": np.array(json.dumps({"format": FORMAT} | recorded.header))}
+    arrays = {"header": np.array(json.dumps(recorded.header))}
     for group in ("steps", "requests", "teachers", "world"):
         arrays |= {f"{group}/{name}": rows for name, rows in getattr(recorded, group).items()}
     with replacing(path) as temporary, temporary.open("wb") as file:
@@ -85,19 +132,59 @@ def write_episode(path: Path, recorded: RecordedEpisode) -> Path:
 
 
 def read_episode(path: Path) -> RecordedEpisode:
-    """Read what `write_episode` wrote."""
+    """Read what `write_episode` wrote, and check that all of it is there and fits together."""
     if not path.is_file():
         raise UsageError(f"there is no recorded episode {path}: record some by `consmarl train --record NUMBER …`.")
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise UsageError(f"{path} is not a recorded episode, or it is damaged ({error}).") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise UsageError(f"{path} is not a recorded episode: its header should say {json.dumps(FORMAT)}.")
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise UsageError(f"{path} is not a recorded episode, or it is damaged ({_in_a_line(error)}).") from error
+    _check_header(path, header)
+    _check_arrays(path, arrays)
     groups: dict[str, Arrays] = {"steps": {}, "requests": {}, "teachers": {}, "world": {}}
     for name, rows in arrays.items():
         group, _, field = name.partition("/")
         groups.setdefault(group, {})[field] = rows
     return RecordedEpisode(header, *(groups[name] for name in ("steps", "requests", "teachers", "world")))
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def _check_header(path: Path, header: Any) -> None:
+    found = header.get("format") if isinstance(header, dict) else None
+    if isinstance(found, str) and found.startswith(FORMAT.rpartition("-")[0]) and found != FORMAT:
+        raise UsageError(f"{path} was recorded by another version, as {found}: this one reads {FORMAT}.")
+    if found != FORMAT:
+        raise UsageError(f"{path} is not a recorded episode: its header should say {json.dumps(FORMAT)}.")
+    missing = [name for name in ("kind", "episode", "config") if name not in header]
+    if missing or not isinstance(header["episode"], int) or not isinstance(header["config"], dict):
+        raise UsageError(f"{path} is damaged: its header lacks {', '.join(missing) or 'a number or a configuration'}.")
+
+
+def _check_arrays(path: Path, arrays: Arrays) -> None:
+    """Refuse a record that lacks something, or whose arrays do not belong together."""
+    expected = _ALWAYS | (_WHERE_SHARED if any(name.startswith("requests/") for name in arrays) else {})
+    if missing := sorted(expected.keys() - arrays.keys()):
+        raise UsageError(f"{path} is damaged: it lacks {missing[0]}.")
+    sizes: dict[str, int] = {}
+    for name, form in expected.items():
+        axes, kind = form.split()
+        shape = arrays[name].shape
+        if len(shape) != len(axes) or any(sizes.setdefault(*each) != each[1] for each in zip(axes, shape, strict=True)):
+            raise UsageError(f"{path} is damaged: {name} is of shape {shape}, which does not fit the others.")
+        if arrays[name].dtype.kind != kind:
+            raise UsageError(f"{path} is damaged: {name} is of type {arrays[name].dtype}.")
+        if kind == "f" and not np.isfinite(arrays[name]).all():
+            raise UsageError(f"{path} is damaged: {name} has numbers that are not finite.")
+    for name, axis in _BELOW.items():
+        if name in expected and arrays[name].size and not 0 <= arrays[name].min() <= arrays[name].max() < sizes[axis]:
+            raise UsageError(f"{path} is damaged: {name} points beyond what there is.")
+    if "teachers/reply" in expected and not np.isin(arrays["teachers/reply"], list(Reply)).all():
+        raise UsageError(f"{path} is damaged: teachers/reply has a reply that there is not.")
+    for name, rows in arrays.items():
+        if name.startswith("world/") and rows.shape[:1] != (sizes["s"] + 1,):
+            raise UsageError(f"{path} is damaged: {name} is of shape {rows.shape}, which does not fit the others.")

@@ -116,7 +116,7 @@ class _Session:
         return state, row | {"seconds": round(time.monotonic() - started, 3)}
 
     def _write_exchange(self, records: Any, number: int, *, first: int) -> None:
-        header = {"episode": number, "config": json.loads(self.config.to_json())}
+        header = {"kind": exchanges.TRAINING, "episode": number, "config": json.loads(self.config.to_json())}
         recorded = exchanges.recorded_episode(records, number - first, self.trainer.num_envs, header)
         exchanges.write_episode(exchanges.episode_path(self.out, number), recorded)
 

@@ -149,15 +149,7 @@ def _play_greedily(world: World, learner: AnyLearner, num_episodes: int, paramet
     episodes = play_episodes(
         world, actors, parameters, (), no_epsilon, first_episode, key, num_episodes, is_recording=True
     )
-    # what is recorded are the states before each step, so the last step is taken once more, with the same keys
-    key_steps = jax.random.split(key, 3)[2]
-    _, key_world = jax.random.split(jax.random.split(key_steps, world.episode_limit)[-1])
-    before = jax.tree.map(lambda rows: rows[-1], episodes.records.states)
-    last_actions = episodes.batch.actions[:, :, -1].T.astype(jnp.int32)
-    after, _ = jax.vmap(world.step)(jax.random.split(key_world, num_episodes), before, last_actions)
-    # an episode that was over before has rows to spare: their states are cut off
-    states = jax.tree.map(lambda rows, last: jnp.concatenate([rows, last[None]]), episodes.records.states, after)
-    return states, episodes.batch
+    return episodes.records.states, episodes.batch
 
 
 def draw_step(world: World, played: Played, step: int, view_of: int | None) -> Frame:

@@ -49,7 +49,7 @@ class Shared(NamedTuple):
     traffic: Traffic
     state: Any
     memory: Any
-    record: Any  # `record.StepRecord`, or () where nothing is recorded
+    record: Any  # `record.StepRecord` or `record.ActRecord`, or () where nothing is recorded
 
 
 class Sharing(abc.ABC):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
+from consmarl.sharing.record import ActRecord
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class NoSharing(Sharing):
         is_recording: bool = False,
     ) -> Shared:
         """Do what exploration says."""
-        del key, ask_teachers, is_recording
+        del key, ask_teachers
         nothing = jnp.zeros(situation.actions.shape, jnp.int32)
-        return Shared(situation.actions, Traffic(nothing, nothing, nothing, nothing), state, memory, ())
+        done = situation.actions.astype(jnp.uint8)
+        record = ActRecord(situation.values, situation.is_exploring, done, done) if is_recording else ()
+        return Shared(situation.actions, Traffic(nothing, nothing, nothing, nothing), state, memory, record)

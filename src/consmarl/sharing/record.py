@@ -21,6 +21,15 @@ class Reply(enum.IntEnum):
     UNIMPORTANT = 5  # Eq. 2 did not come up
 
 
+class ActRecord(NamedTuple):
+    """A step of agents that share nothing; [agent, env, …]."""
+
+    values: jax.Array  # float32 [agent, env, action], or the scores of a learner without values
+    is_exploring: jax.Array  # bool
+    own_action: jax.Array  # uint8
+    action: jax.Array  # uint8, the same
+
+
 class TeacherRecord(NamedTuple):
     """One teacher's side of a request; [teacher] in a request."""
 

@@ -56,8 +56,8 @@ class Decision(NamedTuple):
 class Recorded(NamedTuple):
     """What is kept of a step that is recorded; [step, …] of whole episodes."""
 
-    step: Any  # `sharing.record.StepRecord`, or () where nobody shares
-    states: Any  # [env, …], the worlds before the step, or () where they cannot be had
+    step: Any  # `sharing.record.StepRecord`, or `ActRecord` where nobody shares
+    states: Any  # [env, …], the worlds before the step and, in one more row, at the end; () where they cannot be had
     rewards: jax.Array  # float32 [env, agent]
     is_live: jax.Array  # bool [env]
     epsilon: jax.Array
@@ -194,6 +194,9 @@ def play_episodes(
         notes=actors.learner.notes(last.memory),
     )
     totals = jax.tree.map(lambda rows: rows.sum(axis=0), traffic)
+    if is_recording:
+        ended = jax.tree.map(lambda rows, end: jnp.concatenate([rows, end[None]]), records.states, last.states)
+        records = records._replace(states=ended)
     return Episodes(batch, jax.vmap(world.counters)(last.states), totals, last.sharing, records)
 
 
