@@ -81,6 +81,8 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     waste_limit: float = 0.4  # share of the river from which on neither apples nor waste appear
 
     action_names: ClassVar[tuple[str, ...]] = ("left", "right", "up", "down", "stay", "clean")  # type: ignore[misc]
+    feature_names: ClassVar[tuple[str, ...]] = ()
+    channel_names: ClassVar[tuple[str, str, str]] = ("red", "green", "blue")
 
     def __post_init__(self) -> None:
         """Check the settings and bring them into one form."""

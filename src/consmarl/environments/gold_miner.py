@@ -63,6 +63,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
     step_cost: float = 0.2
 
     action_names: ClassVar[tuple[str, ...]] = WALK_NAMES  # type: ignore[misc]
+    channel_names: ClassVar[tuple[str, str, str]] = ("agents", "mines", "piles")
     channel_scales: ClassVar[tuple[float, float]] = (1.0, 1.0)  # a mine; a pile
     channel_limits: ClassVar[tuple[int, int]] = (1, 1)
 

@@ -101,6 +101,9 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
     episode_limit: int  # steps
     id: str = field(default="custom", compare=False)
 
+    feature_names: ClassVar[tuple[str, ...]]  # what an observation begins with
+    channel_names: ClassVar[tuple[str, str, str]]  # what follows for every cell of the window, row by row
+
     def __post_init__(self) -> None:
         """Check the settings and bring them into one form."""
         self._settle("grid", validation.whole_pair("grid", self.grid, least=1))
@@ -126,6 +129,7 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
 class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
     """A grid world that draws only its layout, whose agents see their place, the time and three channels of cells."""
 
+    feature_names: ClassVar[tuple[str, ...]] = ("row", "column", "time")
     channel_scales: ClassVar[tuple[float, float]]  # of the second and third channel
     channel_limits: ClassVar[tuple[int, int]]
 

@@ -75,6 +75,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
     step_cost: float = 0.01  # for each agent
 
     action_names: ClassVar[tuple[str, ...]] = (*WALK_NAMES, "open", "pick")  # type: ignore[misc]
+    channel_names: ClassVar[tuple[str, str, str]] = ("agents", "closed boxes", "items")
     channel_scales: ClassVar[tuple[float, float]] = (0.25, 0.5)  # a closed box; an uncovered item
     channel_limits: ClassVar[tuple[int, int]] = (max(BOX_CODES.values()), TREASURE_CODE)
 

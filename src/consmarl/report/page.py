@@ -122,10 +122,9 @@ def sections_of(parts: Sequence[Part], *, has_pictures: bool, study: Mapping[str
 
 def _page(figures: Sequence[Figure]) -> dict[str, Any]:
     """Return what every page needs."""
-    files = resources.files("consmarl.report") / TEMPLATES
     return {
-        "css": Markup((files / "report.css").read_text(encoding="utf-8")),
-        "script": Markup((files / "report.js").read_text(encoding="utf-8")),
+        "css": template_text("consmarl.report", "theme.css", "report.css"),
+        "script": template_text("consmarl.report", "theme.js", "report.js"),
         "data": safe_json({figure.id: charts.payload(figure) for figure in figures}),
         "mark": MARK,
         "most_points": MOST_POINTS,
@@ -155,20 +154,31 @@ def parts_figures(parts: Sequence[Part]) -> list[Figure]:
     return [figure for part in parts for figure in (part.curves, part.sharing) if figure is not None]
 
 
+def template_text(package: str, *names: str) -> Markup:
+    """Return files of a package's templates, one after the other."""
+    files = resources.files(package) / TEMPLATES
+    return Markup("\n").join(Markup((files / name).read_text(encoding="utf-8")) for name in names)
+
+
 def safe_json(data: Any) -> Markup:
     """Return JSON that may stand inside a script element, whatever names it holds."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("consmarl.report", TEMPLATES),
+def template_environment(package: str) -> jinja2.Environment:
+    """Return where a package's templates come from: everything is escaped, and nothing may be missing."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package, TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+
+
+def _environment() -> jinja2.Environment:
+    environment = template_environment("consmarl.report")
     for filter in (words.number, words.bounds, words.with_bounds, words.plural, words.listed, words.duration):
         environment.filters[filter.__name__] = filter
     environment.filters |= {"svg": charts.svg, "percent": charts.percent, "decimals": words.decimals_for}

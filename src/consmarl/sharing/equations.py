@@ -119,17 +119,20 @@ def targeted_exploration(
     """Algorithm 1: with probability Γ̃ the best action, else one drawn after leaving out the worst q.
 
     q is the number of the interval that Γ̃ lies in, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
-    Of equally bad actions the one with the lowest number counts as worse.
     """
     num_actions = policy.shape[0]
     num_excluded = jnp.clip(jnp.ceil(confidence * (num_actions - 1)), 1, num_actions - 1).astype(jnp.int32)
-    is_worse = policy[None, :] < policy[:, None]
-    is_earlier_equal = (policy[None, :] == policy[:, None]) & jnp.tri(num_actions, k=-1, dtype=bool)
-    rank = jnp.sum(is_worse | is_earlier_equal, axis=1)  # 0 is the worst
-    explored = draw_action(jnp.where(rank >= num_excluded, policy, 0.0), draw_which)
+    explored = draw_action(jnp.where(is_among_worst(policy, num_excluded), 0.0, policy), draw_which)
     is_best = draw_whether < confidence
     action = jnp.where(is_best, jnp.argmax(policy), explored).astype(jnp.int32)
     return Drawn(action, is_best, jnp.where(is_best, 0, num_excluded))
+
+
+def is_among_worst(policy: jax.Array, count: jax.Array) -> jax.Array:
+    """Tell which actions are the `count` worst: of equally bad ones, that with the lowest number counts as worse."""
+    is_worse = policy[None, :] < policy[:, None]
+    is_earlier_equal = (policy[None, :] == policy[:, None]) & jnp.tri(len(policy), k=-1, dtype=bool)
+    return jnp.sum(is_worse | is_earlier_equal, axis=1) < count  # its rank, 0 being the worst
 
 
 def draw_action(weights: jax.Array, draw: jax.Array) -> jax.Array:

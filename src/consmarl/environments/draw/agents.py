@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,10 @@ def draw_agent(canvas: Canvas, box: Box, agent: int) -> None:
     canvas.text(box.centre, str(agent), size, WHITE, "mm")
 
 
-def draw_agents(
-    canvas: Canvas, cells: NDArray[np.int32], cell_box: CellBox, landmarks: Collection[tuple[int, int]]
-) -> None:
-    """Every agent on its cell; on a landmark in its upper corner, so that both can be seen."""
+def agent_boxes(
+    cells: NDArray[np.int32], cell_box: CellBox, landmarks: Collection[tuple[int, int]]
+) -> Iterator[tuple[int, Box]]:
+    """Yield agents and their places: on a landmark in its upper corner, so that both can be seen."""
     together: dict[tuple[int, int], list[int]] = defaultdict(list)
     for agent, (row, column) in enumerate(cells.tolist()):
         together[row, column].append(agent)
@@ -52,4 +52,12 @@ def draw_agents(
         start = 0.5 - side * per_side / 2
         for place, agent in enumerate(agents):
             top, left = start + side * (place // per_side), start + side * (place % per_side)
-            draw_agent(canvas, box.part(left, top, left + side, top + side), agent)
+            yield agent, box.part(left, top, left + side, top + side)
+
+
+def draw_agents(
+    canvas: Canvas, cells: NDArray[np.int32], cell_box: CellBox, landmarks: Collection[tuple[int, int]]
+) -> None:
+    """Every agent on its cell."""
+    for agent, box in agent_boxes(cells, cell_box, landmarks):
+        draw_agent(canvas, box, agent)

@@ -1,5 +1,6 @@
-"""A drawing surface: shapes, text and see-through fills, drawn large and shrunk so that edges are smooth."""
+"""A drawing surface: shapes, text and see-through fills. `Picture` makes points of them, `svg.Shapes` SVG elements."""
 
+import abc
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -52,8 +53,47 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
 
-class Canvas:
-    """A picture being drawn; all measures are in points of the finished picture."""
+class Canvas(abc.ABC):
+    """What is drawn on; all measures are in points of the finished picture."""
+
+    @abc.abstractmethod
+    def rectangle(
+        self,
+        box: Box,
+        fill: Colour | None = None,
+        outline: Colour | None = None,
+        line: float = 1,
+        radius: float = 0,
+    ) -> None:
+        """Draw a rectangle, rounded if asked."""
+
+    @abc.abstractmethod
+    def disc(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, line: float = 1) -> None:
+        """Draw an ellipse into a rectangle."""
+
+    @abc.abstractmethod
+    def polygon(self, corners: Sequence[tuple[float, float]], fill: Colour, outline: Colour | None = None) -> None:
+        """Draw a closed shape."""
+
+    @abc.abstractmethod
+    def line(self, start: tuple[float, float], end: tuple[float, float], colour: Colour, width: float = 1) -> None:
+        """Draw a straight line."""
+
+    @abc.abstractmethod
+    def text(
+        self, place: tuple[float, float], words: str, size: float, colour: Colour = INK, anchor: str = "lm"
+    ) -> None:
+        """Write words; `anchor` is Pillow's: l, m, r for left, middle, right, then m for the middle of the line."""
+
+    def gauge(self, box: Box, share: float, colour: Colour) -> None:
+        """Draw a bar filled to a share of its length."""
+        self.rectangle(box, fill=(228, 225, 217), radius=2)
+        if share > 0:
+            self.rectangle(box.part(0, 0, max(min(share, 1), 0.08), 1), fill=colour, radius=2)
+
+
+class Picture(Canvas):
+    """A picture being drawn: large, and shrunk in the end, so that edges are smooth."""
 
     def __init__(self, width: int, height: int) -> None:
         """Begin an empty picture."""
@@ -73,35 +113,29 @@ class Canvas:
         line: float = 1,
         radius: float = 0,
     ) -> None:
-        """Draw a rectangle, rounded if asked."""
+        """See `Canvas`."""
         self._pen.rounded_rectangle(self._scaled(box), radius * OVERSAMPLING, fill, outline, round(line * OVERSAMPLING))
 
     def disc(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, line: float = 1) -> None:
-        """Draw an ellipse into a rectangle."""
+        """See `Canvas`."""
         self._pen.ellipse(self._scaled(box), fill, outline, round(line * OVERSAMPLING))
 
     def polygon(self, corners: Sequence[tuple[float, float]], fill: Colour, outline: Colour | None = None) -> None:
-        """Draw a closed shape."""
+        """See `Canvas`."""
         scaled = [(x * OVERSAMPLING, y * OVERSAMPLING) for x, y in corners]
         self._pen.polygon(scaled, fill, outline, OVERSAMPLING)
 
     def line(self, start: tuple[float, float], end: tuple[float, float], colour: Colour, width: float = 1) -> None:
-        """Draw a straight line."""
+        """See `Canvas`."""
         ends = [tuple(side * OVERSAMPLING for side in point) for point in (start, end)]
         self._pen.line(ends, colour, round(width * OVERSAMPLING))
 
     def text(
         self, place: tuple[float, float], words: str, size: float, colour: Colour = INK, anchor: str = "lm"
     ) -> None:
-        """Write words; `anchor` is Pillow's: l, m, r for left, middle, right, then m for the middle of the line."""
+        """See `Canvas`."""
         scaled = (place[0] * OVERSAMPLING, place[1] * OVERSAMPLING)
         self._pen.text(scaled, words, colour, _font(round(size * OVERSAMPLING)), anchor)
-
-    def gauge(self, box: Box, share: float, colour: Colour) -> None:
-        """Draw a bar filled to a share of its length."""
-        self.rectangle(box, fill=(228, 225, 217), radius=2)
-        if share > 0:
-            self.rectangle(box.part(0, 0, max(min(share, 1), 0.08), 1), fill=colour, radius=2)
 
     def pixels(self) -> NDArray[np.uint8]:
         """Return the finished picture: uint8 [row, column, RGB]."""

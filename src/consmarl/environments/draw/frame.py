@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from consmarl.environments.cleanup import Cleanup
 from consmarl.environments.draw.agents import agent_colour, draw_agent, draw_agents
-from consmarl.environments.draw.canvas import FAINT_INK, INK, RULE, Box, Canvas
+from consmarl.environments.draw.canvas import FAINT_INK, INK, RULE, Box, Canvas, Picture
 from consmarl.environments.draw.cleanup import CleanupPainter
 from consmarl.environments.draw.gold_miner import GoldMinerPainter
 from consmarl.environments.draw.painter import CellBox, Gauge, Painter
@@ -63,7 +63,7 @@ def draw_frame(
     panel = Box(columns * cell + 3 * MARGIN, MARGIN, columns * cell + 2 * MARGIN + PANEL_WIDTH, 0)
     panel_height = HEAD_HEIGHT + _num_agent_rows(world) * ROW_HEIGHT + _foot_height(world, state, painter)
     height = max(rows * cell, panel_height) + 2 * MARGIN
-    canvas = Canvas(int(panel.right) + MARGIN, height)
+    canvas = Picture(int(panel.right) + MARGIN, height)
 
     def cell_box(row: int, column: int) -> Box:
         left, top = MARGIN + int(column) * cell, MARGIN + int(row) * cell

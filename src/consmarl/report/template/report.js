@@ -1,17 +1,5 @@
-// The page stands without this: it adds what pointing, choosing and hiding can tell.
-"use strict";
-document.documentElement.classList.add("scripted");
-
-const SVG = "http://www.w3.org/2000/svg";
+// The page stands without this: it adds what pointing, choosing and hiding can tell. theme.js comes before it.
 const SIDE = 1000;
-
-function make(name, attributes, ...children) {
-  const isSvg = ["g", "line", "text", "path", "circle", "svg"].includes(name);
-  const node = isSvg ? document.createElementNS(SVG, name) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
 
 // Values come rounded to what is shown of them, so these are the statistics' own numbers.
 function shown(value, decimals) {
@@ -232,16 +220,6 @@ class Figure {
   }
 }
 
-function setUpTheme(button) {
-  const root = document.documentElement, media = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : media.matches);
-  const name = () => { button.textContent = isDark() ? "Light" : "Dark"; };
-  button.setAttribute("aria-label", "Switch between light and dark");
-  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
-  media.addEventListener("change", name);
-  name();
-}
-
 function setUpSorting(table) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
   heads.forEach((head, column) => {
@@ -292,7 +270,6 @@ function setUpPlaying(button) {
 
 const data = JSON.parse(document.getElementById("data").textContent);
 for (const element of document.querySelectorAll("[data-figure]")) new Figure(element, data[element.dataset.figure]);
-document.querySelectorAll("[data-theme-toggle]").forEach(setUpTheme);
 document.querySelectorAll("[data-sortable]").forEach(setUpSorting);
 document.querySelectorAll("[data-copy]").forEach(setUpCopying);
 document.querySelectorAll("[data-play]").forEach(setUpPlaying);

@@ -1,0 +1,62 @@
+"""A state as the parts that a page draws by itself: shapes under and over the agents, agents, gauges and words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.environments.draw.agents import agent_boxes
+from consmarl.environments.draw.canvas import Box
+from consmarl.environments.draw.frame import painter_of
+from consmarl.environments.draw.painter import Gauge, Icon
+from consmarl.environments.draw.svg import Shapes
+from consmarl.environments.grid import GridWorld
+
+CELL = 40  # points that a cell takes
+ICON = 20
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A state, drawn; the board's corner is at 0, 0, and a cell takes `CELL` points."""
+
+    below: list[str]  # SVG elements under the agents
+    above: list[str]
+    agents: NDArray[np.float32]  # [agent, (left, top, side)]
+    gauges: list[Sequence[Gauge]]  # of every agent
+    lines: Sequence[str]  # what the team has achieved
+
+
+def draw_scene(world: GridWorld[Any, Any, Any], state: Any) -> Scene:
+    """Draw a state, whose arrays are NumPy's."""
+    painter, below, above = painter_of(world), Shapes(), Shapes()
+
+    def cell_box(row: int, column: int) -> Box:
+        left, top = int(column) * CELL, int(row) * CELL
+        return Box(left, top, left + CELL, top + CELL)
+
+    painter.paint_board(below, world, state, cell_box)
+    painter.paint_above_agents(above, world, state, cell_box)
+    agents = np.zeros((world.num_agents, 3), np.float32)
+    for agent, box in agent_boxes(np.asarray(state.agents), cell_box, painter.landmarks(world, state)):
+        agents[agent] = box.left, box.top, box.width
+    gauges = [painter.gauges(world, state, agent) for agent in range(world.num_agents)]
+    return Scene(below.elements, above.elements, agents, gauges, painter.team_lines(world, state))
+
+
+def legend(world: GridWorld[Any, Any, Any]) -> list[tuple[str, str]]:
+    """Return what is on the board: pictures as SVG elements in a square of `ICON` points, and words."""
+    return [(_drawn(icon), words) for icon, words in painter_of(world).legend(world)]
+
+
+def gauge_heads(world: GridWorld[Any, Any, Any]) -> list[str]:
+    """Return what each gauge of an agent measures, as SVG elements."""
+    return [_drawn(icon) for icon in painter_of(world).gauge_heads(world)]
+
+
+def _drawn(icon: Icon) -> str:
+    shapes = Shapes()
+    icon(shapes, Box(0, 0, ICON, ICON))
+    return "".join(shapes.elements)

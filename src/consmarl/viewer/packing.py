@@ -1,0 +1,42 @@
+"""Arrays as text that a page can hold: a header in JSON and the numbers as they lie in memory, compressed.
+
+Numbers keep every bit, and an episode is unpacked only when somebody looks at it, so a page with many opens at once.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALIGNMENT = 8
+KINDS = {"float32": "f4", "float64": "f8", "int32": "i4", "uint32": "u4", "uint16": "u2", "uint8": "u1", "bool": "u1"}
+
+
+def packed(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return facts and arrays as base64; the same ones always give the same text."""
+    described, parts, offset = {}, [], 0
+    for name, array in arrays.items():
+        described[name] = [KINDS[array.dtype.name], list(array.shape), offset]
+        whole = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        parts.append(whole + bytes(-len(whole) % ALIGNMENT))
+        offset += len(parts[-1])
+    header = json.dumps({"facts": facts, "arrays": described}, allow_nan=False, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % ALIGNMENT)
+    start = np.array([len(header), 0], "<u4").tobytes()  # two numbers, so that what follows is aligned
+    return base64.b64encode(gzip.compress(start + header + b"".join(parts), mtime=0)).decode("ascii")
+
+
+def unpacked(text: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what was packed."""
+    whole = gzip.decompress(base64.b64decode(text))
+    start = 8 + int(np.frombuffer(whole, "<u4", 1)[0])
+    header = json.loads(whole[8:start])
+    arrays = {}
+    for name, (kind, shape, offset) in header["arrays"].items():
+        count = int(np.prod(shape))
+        arrays[name] = np.frombuffer(whole, f"<{kind}", count, start + offset).reshape(shape)
+    return header["facts"], arrays

@@ -1,0 +1,126 @@
+"""`consmarl view`: which episodes of which runs, and the page that replays them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from consmarl.environments import validation
+from consmarl.environments.foreign import is_foreign
+from consmarl.environments.grid import GridWorld
+from consmarl.environments.registry import make
+from consmarl.errors import UsageError
+from consmarl.experiments import exchanges
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.directory import read_config
+from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.experiments.settings import settings_from
+from consmarl.files import EXCHANGES, VIEW
+from consmarl.report.runs import Run, read_run
+from consmarl.sharing.interface import Sharing
+from consmarl.viewer.staging import played_episodes
+
+MOST_RUNS = 2
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A run and those of its episodes that are shown."""
+
+    run: Run
+    config: TrainConfig
+    episodes: list[RecordedEpisode]
+
+    @cached_property
+    def world(self) -> GridWorld[Any, Any, Any] | None:
+        """The world, if it can be drawn."""
+        return None if is_foreign(self.config.env) else make(self.config.env, **settings_from(self.config.set))
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """How knowledge is shared."""
+        return self.config.share.mechanism(self.config.sharing_kind, self.config.preset, self.world)
+
+
+def view(
+    runs: Path | str | Sequence[Path | str],
+    out: Path | None = None,
+    *,
+    episodes: Sequence[int] = (),
+    staged: int = 0,
+    greedy: int = 0,
+    seed: int = 0,
+) -> Path:
+    """Write a page that replays episodes of one run, or of two side by side; return its path.
+
+    `episodes` are numbers of recorded ones, by default all there are. `staged` plays so many more from the newest
+    checkpoint as training would go on, `greedy` so many as an evaluation does; the same seed gives all runs of a world
+    the same starts. The page is written into the (first) run's directory unless `out` names another place.
+    """
+    from consmarl.viewer.page import write_page
+
+    named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
+    if not 1 <= len(named) <= MOST_RUNS:
+        raise UsageError(f"name one run to look at, or two to compare, not {len(named)}.")
+    for name, number in (("staged", staged), ("greedy", greedy), ("seed", seed)):
+        validation.whole_number(name, number, least=0)
+    for number in episodes:
+        validation.whole_number("each number of episode", number, least=0)
+    configs = [read_config(run) for run in named]
+    _check_comparable(named, configs)
+    numbers = _recorded_numbers(named, episodes, is_optional=staged + greedy > 0)
+    viewed = []
+    for path, config in zip(named, configs, strict=True):
+        found = [_read(path, number, config) for number in numbers]
+        found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
+        viewed.append(Viewed(read_run(path), config, found))
+    return write_page(viewed, named[0] / VIEW if out is None else Path(out))
+
+
+def _check_comparable(runs: Sequence[Path], configs: Sequence[TrainConfig]) -> None:
+    worlds = [" ".join([config.env, *config.set]) for config in configs]
+    if len(set(worlds)) > 1:
+        raise UsageError(
+            f"runs in different worlds cannot be compared: {runs[0]} is in {worlds[0]}, {runs[1]} in {worlds[1]}."
+        )
+
+
+def _recorded_numbers(runs: Sequence[Path], wanted: Sequence[int], *, is_optional: bool) -> list[int]:
+    """Return the numbers of the recorded episodes to show: those that all runs have, or those that are asked for."""
+    there = [exchanges.recorded_numbers(run) for run in runs]
+    for run, numbers in zip(runs, there, strict=True):
+        missing = [number for number in wanted if number not in numbers]
+        if missing:
+            has = f"it has {_listed(numbers)}" if numbers else "it has recorded none"
+            raise UsageError(f"{run} has no record of episode {missing[0]}: {has}.")
+    if wanted:
+        return sorted(set(wanted))
+    common = sorted(set.intersection(*map(set, there)))
+    if common or is_optional:
+        return common
+    for run, numbers in zip(runs, there, strict=True):
+        if not numbers:
+            raise UsageError(
+                f"{run} has recorded no episode: train with `--record NUMBER …`, or play some now with `--staged 3`."
+            )
+    have = " and ".join(f"{run} has {_listed(numbers)}" for run, numbers in zip(runs, there, strict=True))
+    raise UsageError(f"no episode is recorded in both runs: {have}. `--staged 3` plays some now.")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    return f"{shown} and {len(numbers) - 8} more" if len(numbers) > 8 else shown
+
+
+def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
+    """Read a record, and check that it is this run's."""
+    path = exchanges.episode_path(run, number)
+    recorded = exchanges.read_episode(path)
+    described = (recorded.header["config"].get("env"), recorded.header["config"].get("seed"), recorded.episode)
+    if described != (config.env, config.seed, number):
+        raise UsageError(
+            f"{path} is a record of another run, episode {described[2]} in {described[0]} with seed {described[1]}: "
+            f"{EXCHANGES}/ takes only what this run has recorded."
+        )
+    return recorded
