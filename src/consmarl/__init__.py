@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from consmarl.sharing.adhoc_td import AdHocTD
     from consmarl.sharing.advisor import Advisor
     from consmarl.sharing.cons import Cons
+    from consmarl.viewer.view import view
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ _HOMES = {
     "parallel_env": "consmarl.environments.pettingzoo",
     "resume": "consmarl.experiments.train",
     "train": "consmarl.experiments.train",
+    "view": "consmarl.viewer.view",
     "watch": "consmarl.experiments.watch",
     "world_ids": "consmarl.environments.registry",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "parallel_env",
     "resume",
     "train",
+    "view",
     "watch",
     "world_ids",
 ]

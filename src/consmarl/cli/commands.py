@@ -78,6 +78,33 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class View:
+    """See who taught whom what: a page that replays recorded episodes of a run, or of two side by side."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
+    """The directory of a run, or those of two runs in one world to compare."""
+    episode: tuple[int, ...] = ()
+    """Numbers of recorded episodes to show; by default all there are (`consmarl train --record` records them)."""
+    out: Path | None = None
+    """Page to write; by default exchange.html in the (first) run's directory, where a report finds it."""
+    staged: int = 0
+    """Episodes to play besides, from the newest checkpoint, as training would go on: exploring and sharing."""
+    greedy: int = 0
+    """Episodes to play besides as an evaluation does: without exploring or sharing."""
+    seed: int = 0
+    """Of staged and greedy episodes: same seed, same starts, whichever the run."""
+
+    def run(self) -> None:
+        """Write the page and say where it is."""
+        from consmarl.viewer.view import view
+
+        written = view(
+            self.runs, self.out, episodes=self.episode, staged=self.staged, greedy=self.greedy, seed=self.seed
+        )
+        print(f"wrote {written}")
+
+
+@dataclass(frozen=True)
 class Resume:
     """Go on with a run that was interrupted."""
 
@@ -156,6 +183,8 @@ class Report:
     """File for the JSON that marl-eval reads."""
     gifs: bool = True
     """Whether to show an episode of each method's policy."""
+    views: bool = True
+    """Whether to write and link a page that replays the recorded episodes of each run that has some."""
 
     def run(self) -> None:
         """Write the page and say where it is."""
@@ -238,6 +267,7 @@ COMMANDS: dict[str, Command] = {
     "resume": _known(Resume),
     "evaluate": _known(Evaluate),
     "watch": _known(Watch),
+    "view": _known(View),
     "sweep": _known(Sweep),
     "report": _known(Report),
     "export": _known(Export),

@@ -18,6 +18,8 @@ def write(request: "Report") -> None:
     groups = grouped(runs)
     if request.gifs:
         _show_policies(groups)
+    if request.views:
+        _show_exchanges(runs)
     _print_finals(groups)
     for path in _written(request, study, runs, groups):
         print(f"wrote {path}", flush=True)  # each when it is there: what follows may be refused
@@ -101,3 +103,20 @@ def _show_policies(groups: list[Group]) -> None:
             policy_gif(run.path)
         except UsageError as error:
             print(f"no picture of {group.name}: {error}", file=sys.stderr)
+
+
+def _show_exchanges(runs: list[Run]) -> None:
+    """Write the page of every run that has recorded episodes, where there is none or one older than a record."""
+    from consmarl.experiments.exchanges import episode_path, recorded_numbers
+    from consmarl.files import VIEW
+    from consmarl.viewer.view import view
+
+    for run in runs:
+        recorded = [episode_path(run.path, number).stat().st_mtime for number in recorded_numbers(run.path)]
+        page = run.path / VIEW
+        if not recorded or (page.is_file() and page.stat().st_mtime >= max(recorded)):
+            continue
+        try:
+            print(f"wrote {view(run.path)}", flush=True)
+        except UsageError as error:
+            print(f"no page of the exchanges in {run.path}: {error}", file=sys.stderr)

@@ -1,11 +1,14 @@
 """How runs were made: settings, versions, machines, commands, and one row for each run."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
+from consmarl.files import VIEW
 from consmarl.report.finals import Final, final
 from consmarl.report.runs import Group, Run, flat_settings
 
@@ -23,6 +26,7 @@ class RunRow(NamedTuple):
     final: Final | None
     seconds: float | None
     path: str
+    view: str | None  # address of the page that replays its recorded episodes
 
 
 class Setting(NamedTuple):
@@ -53,8 +57,14 @@ def run_rows(runs: Sequence[Run], groups: Sequence[Group], near: Path) -> list[R
 def _run_row(run: Run, label: str, state: str, near: Path) -> RunRow:
     return RunRow(
         run.world, label, run.seed, state, run.failure, run.episode, run.config.get("episodes"), final(run),
-        seconds_of(run), shown_path(run.path, near),
+        seconds_of(run), shown_path(run.path, near), link_to_view(run, near),
     )  # fmt: skip
+
+
+def link_to_view(run: Run, near: Path) -> str | None:
+    """Return where the page that replays a run's recorded episodes is, as seen from this one, if there is one."""
+    page = run.path / VIEW
+    return quote(Path(os.path.relpath(page.resolve(), near.resolve())).as_posix()) if page.is_file() else None
 
 
 def _label_of_its_kind(run: Run, groups: Sequence[Group]) -> str:

@@ -76,7 +76,7 @@ def _padded(rows: NDArray[Any], length: int) -> NDArray[Any]:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _by_equations(normalisation: Normalisation, *of_requests: jax.Array) -> tuple[jax.Array, ...]:
-    """Return each teacher's shares, whether its knowledge passes, and the excluded actions, by the paper's equations."""
+    """Return each teacher's shares, whether its knowledge passes, and the excluded actions."""
 
     def of_one(
         before: jax.Array, after: jax.Array, num_excluded: jax.Array, best: jax.Array, best_probability: jax.Array,

@@ -33,7 +33,10 @@ def episode_block(recorded: RecordedEpisode, world: World | None, found: Absorbe
         states = states_of(recorded, world)
         shown, drawn = _drawn([draw_scene(world, state) for state in _one_by_one(states, recorded.num_steps + 1)])
         facts |= shown
-        arrays |= drawn | {"sees/codes": _seen(world, states, recorded.num_steps)}
+        arrays |= drawn | {
+            "scene/cells": np.asarray(states.agents, np.uint16),
+            "sees/codes": _seen(world, states, recorded.num_steps),
+        }
     return packed(facts, arrays)
 
 

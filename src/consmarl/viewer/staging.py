@@ -39,7 +39,13 @@ def played_episodes(run: Path, config: TrainConfig, *, staged: int, greedy: int,
     alone = Actors(trainer.learner, Greedy(), NoSharing())
     played = []
     for kind, count, actors, its_sharing, epsilons in (
-        (exchanges.STAGED, staged, trainer.actors, sharing, trainer.epsilon(state.num_env_steps + jnp.arange(num_steps))),
+        (
+            exchanges.STAGED,
+            staged,
+            trainer.actors,
+            sharing,
+            trainer.epsilon(state.num_env_steps + jnp.arange(num_steps)),
+        ),
         (exchanges.EVALUATION, greedy, alone, (), jnp.zeros(num_steps)),
     ):
         for number in range(count):

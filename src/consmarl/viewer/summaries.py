@@ -24,8 +24,7 @@ def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, A
     requests, teachers, steps = recorded.requests, recorded.teachers, recorded.steps
     is_sent = teachers["reply"] == Reply.ANSWERED
     own = steps["own_action"][requests["step"], requests["student"]][:, None]
-    taught = np.zeros((recorded.num_agents, recorded.num_agents), int)
-    np.add.at(taught, (slice(None), requests["student"]), is_sent.T)
+    taught = is_sent.T.astype(int) @ np.eye(recorded.num_agents, dtype=int)[requests["student"]]
     return totals | {
         "requests": len(is_sent),
         "answers": int(is_sent.sum()),
@@ -45,5 +44,7 @@ def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, A
 def series_of(run: Run) -> dict[str, list[float]]:
     """Return how sharing went over the run: columns of its rows, budgets as the mean of the agents."""
     rows = [row for row in run.rows if row.get("requests") is not None]
-    columns = {name: [round(float(np.mean(row[name])), 4) for row in rows] for name in SERIES if rows and name in rows[0]}
+    columns = {
+        name: [round(float(np.mean(row[name])), 4) for row in rows] for name in SERIES if rows and name in rows[0]
+    }
     return {"episode": [row["episode"] for row in rows]} | columns

@@ -1,8 +1,7 @@
 """Drawings as SVG elements, for pages that show worlds without pictures of them."""
 
-from collections.abc import Sequence
-
 import html
+from collections.abc import Sequence
 
 from consmarl.environments.draw.canvas import INK, Box, Canvas, Colour
 

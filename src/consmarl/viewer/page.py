@@ -1,0 +1,180 @@
+"""One HTML file that replays episodes: nothing in it asks a network for anything."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from consmarl.environments.draw.agents import AGENT_COLOURS
+from consmarl.environments.draw.scene import CELL, ICON, gauge_heads, legend
+from consmarl.environments.draw.svg import hexadecimal
+from consmarl.experiments import exchanges
+from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.files import replacing
+from consmarl.report.page import safe_json, template_environment, template_text
+from consmarl.report.themes import legible
+from consmarl.report.words import plural
+from consmarl.sharing.cons import Cons
+from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.record import Reply
+from consmarl.viewer.absorbed import absorbed
+from consmarl.viewer.moments import episode_block, start_of
+from consmarl.viewer.summaries import series_of, summary_of
+from consmarl.viewer.view import Viewed
+
+PACKAGE = "consmarl.viewer"
+SCRIPTS = ("base.js", "episode.js", "board.js", "exchange.js", "sees.js", "team.js", "overtime.js", "pane.js",
+           "player.js", "main.js")  # fmt: skip
+SOON_SHARE, LATE_SHARE = 0.1, 0.75  # of the episodes in which sharing is on
+CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
+
+
+def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
+    """Write the page; return its path."""
+    blocks: list[str] = []
+    runs = [_described(each, name, blocks) for each, name in zip(viewed, _names(viewed), strict=True)]
+    text = template_environment(PACKAGE).get_template("view.html.jinja").render(
+        css=template_text("consmarl.report", "theme.css") + template_text(PACKAGE, "view.css"),
+        script=template_text("consmarl.report", "theme.js") + template_text(PACKAGE, *SCRIPTS),
+        title=_title(viewed, runs),
+        lead=_lead(viewed, runs),
+        agents=[_colours(colour) for colour in map(hexadecimal, AGENT_COLOURS)],
+        data=safe_json({"runs": runs, "cell": CELL, "replies": {reply.name: reply.value for reply in Reply}}),
+        blocks=blocks,
+    )  # fmt: skip
+    with replacing(out) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return out
+
+
+def _colours(colour: str) -> dict[str, str]:
+    """Return an agent's colour, and that of its lines on light and on dark."""
+    return {"disc": colour, "light": legible(colour, CELL_ON_LIGHT, 3.0), "dark": legible(colour, CELL_ON_DARK, 4.5)}
+
+
+def _names(viewed: Sequence[Viewed]) -> list[str]:
+    """Return what tells the runs apart: their methods, their seeds, or where they lie."""
+    by_method = [each.run.facts.get("label") or each.run.method for each in viewed]
+    by_seed = [f"{name}, seed {each.run.seed}" for name, each in zip(by_method, viewed, strict=True)]
+    by_place = [f"{name} ({each.run.path.name})" for name, each in zip(by_seed, viewed, strict=True)]
+    kinds = (by_seed, by_place) if by_method[0] == by_method[-1] else (by_method,)
+    return next((names for names in kinds if len(set(names)) == len(names)), by_place)
+
+
+def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
+    return f"{' and '.join(run['name'] for run in runs)} on {viewed[0].run.world}"
+
+
+def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
+    """Say in a sentence or two what can be seen here."""
+    num_episodes = len(runs[0]["episodes"])
+    sentences = [f"{plural(runs[0]['num_agents'], 'agent')}, {plural(num_episodes, 'episode')} to replay."]
+    for each, run in zip(viewed, runs, strict=True):
+        who = f"{run['name']}: " if len(runs) > 1 else ""
+        totals = [episode["summary"] for episode in run["episodes"] if episode["summary"]["is_sharing"]]
+        if not totals or not isinstance(each.sharing, Mechanism):
+            sentences.append(f"{who}nobody shares knowledge in them.")
+            continue
+        asked, answered, changed = (sum(total[name] for total in totals) for name in ("requests", "answers", "changed"))
+        begin = f"{who}sharing begins after episode {each.sharing.start_episode:,}; "
+        sentences.append(
+            f"{begin if who else begin.capitalize()}in what is shown here {plural(asked, 'request')} brought "
+            f"{plural(answered, 'answer')} and changed {plural(changed, 'choice')}."
+        )
+    return " ".join(sentences)
+
+
+def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
+    """Return what the page knows of a run, and add what its episodes hold to the blocks."""
+    sharing, config, world = viewed.sharing, viewed.config, viewed.world
+    first = viewed.episodes[0]
+    episodes = []
+    for recorded in viewed.episodes:
+        found = absorbed(recorded, sharing) if recorded.is_sharing else None
+        blocks.append(episode_block(recorded, world, found))
+        episodes.append(
+            {
+                "block": len(blocks) - 1,
+                **_named(recorded, viewed),
+                "start": start_of(recorded),
+                "num_steps": recorded.num_steps,
+                "summary": summary_of(recorded, found),
+            }
+        )
+    described: dict[str, Any] = {
+        "name": name,
+        "num_agents": first.num_agents,
+        "actions": list(world.action_names) if world else [f"action {number}" for number in range(first.num_actions)],
+        "sharing": config.sharing_kind.value,
+        "has_values": config.entry.is_value_based,
+        "settings": _settings(viewed),
+        "episodes": episodes,
+        "series": series_of(viewed.run),
+    }
+    if isinstance(sharing, Mechanism):
+        purse = sharing.purse(first.num_agents, first.num_actions)
+        described |= {"start_episode": sharing.start_episode, "budgets": purse._asdict(),
+                      "has_answer_budget": sharing.enforces_answer_budget}  # fmt: skip
+    if world:
+        described["world"] = {
+            "grid": world.grid,
+            "view": world.view,
+            "features": world.feature_names,
+            "channels": world.channel_names,
+            "scale": world.observation_scale.tolist(),
+            "legend": legend(world),
+            "heads": gauge_heads(world),
+            "icon": ICON,
+        }
+    return described
+
+
+def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
+    """Return what an episode is called, and when it was."""
+    number, after = recorded.episode, recorded.header.get("after")
+    if recorded.kind == exchanges.EVALUATION:
+        note = f"greedy, without sharing, after {after:,} episodes"
+        return {
+            "key": f"e{number}",
+            "kind": recorded.kind,
+            "number": number,
+            "name": f"Evaluation {number}",
+            "note": note,
+        }
+    if recorded.kind == exchanges.STAGED:
+        note = f"as training goes on after {after:,} episodes"
+        return {"key": f"s{number}", "kind": recorded.kind, "number": number, "name": f"Staged {number}", "note": note}
+    return {"key": str(number), "kind": recorded.kind, "number": number, "name": f"Episode {number:,}",
+            "note": _phase(number, viewed)}  # fmt: skip
+
+
+def _phase(number: int, viewed: Viewed) -> str:
+    if not isinstance(viewed.sharing, Mechanism):
+        return "training"
+    start, end = viewed.sharing.start_episode, viewed.config.episodes
+    if number <= start:
+        return "before sharing"
+    share = (number - start) / max(end - start, 1)
+    return "soon after sharing began" if share <= SOON_SHARE else "late in the run" if share >= LATE_SHARE else "later"
+
+
+def _settings(viewed: Viewed) -> list[list[str]]:
+    """Return the settings of sharing that numbers on the page come of."""
+    sharing = viewed.sharing
+    if not isinstance(sharing, Mechanism):
+        return []
+    rows: list[tuple[str, Any]] = [
+        ("preset", viewed.config.preset.value),
+        ("who may ask", sharing.ask_gate.value),
+        ("when", sharing.ask_when.value),
+        ("υ_a, how soon familiarity ends asking", sharing.ask_scale),
+    ]
+    if isinstance(sharing, Cons):
+        rows += [
+            ("knowledge", sharing.knowledge.value),
+            ("τ, how far answers move a probability", sharing.update_rate),
+            ("T, temperature of policies", sharing.policy_temperature),
+            ("κ, temperature of the new policy", sharing.temperature),
+            ("weights add up to 1 among", sharing.normalisation.value),
+            ("how the action is drawn", sharing.sampling.value),
+        ]
+    return [[name, str(value)] for name, value in rows]

@@ -1,0 +1,56 @@
+// Small things that every part of the page uses. theme.js comes before it.
+const data = JSON.parse(document.getElementById("data").textContent);
+const REPLIES = data.replies;
+
+// A number as people read it; the exact one is in data-value and in the title.
+function shown(value, decimals = 3) {
+  const size = Math.abs(value);
+  const text = size > 0 && size < 0.5 * 10 ** -decimals ? value.toExponential(0) : value.toFixed(decimals);
+  return text.replaceAll("-", "−");
+}
+
+function signed(value, decimals = 2) {
+  return (value > 0 ? "+" : "") + shown(value, decimals);
+}
+
+function counted(number, thing) {
+  return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+function listed(words) {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}
+
+// An element that shows a number of the record and says which one.
+function figure(name, field, value, decimals, attributes = {}) {
+  const text = decimals === 0 ? value.toLocaleString("en-US").replace("-", "−") : shown(value, decimals);
+  return make(name, { "data-field": field, "data-value": String(value), title: String(value), ...attributes }, text);
+}
+
+function agentClass(agent) {
+  return `a${agent % 8}`;
+}
+
+function agentChip(agent) {
+  return make("span", { class: `agent ${agentClass(agent)}` }, String(agent));
+}
+
+function agentChips(agents) {
+  const chips = make("span", { class: "agents" });
+  for (const agent of agents) chips.append(agentChip(agent));
+  return chips;
+}
+
+function row(kind, ...cells) {
+  const line = make("tr", {});
+  for (const cell of cells) line.append(cell instanceof Node && ["TD", "TH"].includes(cell.tagName) ? cell : make(kind, {}, cell));
+  return line;
+}
+
+function bar(share, kind) {
+  const track = make("span", { class: `track ${kind}` });
+  const fill = make("span", { class: "fill" });
+  fill.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+  track.append(fill);
+  return track;
+}

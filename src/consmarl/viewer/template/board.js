@@ -1,0 +1,153 @@
+// The world in a step: what is on the board, the agents, what they are about to do, and the knowledge on its way.
+const DIRECTIONS = { up: [0, -1], down: [0, 1], left: [-1, 0], right: [1, 0] };
+const MOST_ARROWS = 12; // of others than the chosen student, before they hide the board
+
+class Board {
+  constructor(run, element, choose) {
+    Object.assign(this, { run, element, choose });
+    const [rows, columns] = run.world?.grid ?? [9, 9];
+    this.width = columns * data.cell;
+    this.height = rows * data.cell;
+    const margin = 6;
+    element.setAttribute("viewBox", `${-margin} ${-margin} ${this.width + 2 * margin} ${this.height + 2 * margin}`);
+    element.style.aspectRatio = `${this.width} / ${this.height}`;
+    element.append(this.ground(rows, columns));
+    this.layers = {};
+    for (const name of ["below", "seen", "arrows", "pointers", "agents", "above", "marks"])
+      element.append(this.layers[name] = make("g", { class: name }));
+    this.tokens = Array.from({ length: run.num_agents }, (_, agent) => this.token(agent));
+    this.layers.agents.append(...this.tokens);
+  }
+
+  ground(rows, columns) {
+    const ground = make("g", { class: "ground" }, make("rect", { x: 0, y: 0, width: this.width, height: this.height }));
+    if (!this.run.world) return ground;
+    let lines = "";
+    for (let row = 1; row < rows; row++) lines += `M0 ${row * data.cell}H${this.width}`;
+    for (let column = 1; column < columns; column++) lines += `M${column * data.cell} 0V${this.height}`;
+    ground.append(make("path", { d: lines }));
+    return ground;
+  }
+
+  token(agent) {
+    const token = make("g", { class: `token ${agentClass(agent)}`, role: "button", tabindex: -1, "aria-label": `agent ${agent}` },
+      make("circle", { r: 0.5 }), make("text", { "font-size": agent < 10 ? 0.62 : 0.5 }, String(agent)));
+    token.addEventListener("click", () => this.choose(agent));
+    return token;
+  }
+
+  // Where an agent is drawn: its middle and half its side. Where a world does not show itself, agents stand in a ring.
+  place(episode, step, agent) {
+    if ("scene/agents" in episode.arrays) {
+      const [left, top, side] = episode.row("scene/agents", step, agent);
+      return { x: left + side / 2, y: top + side / 2, radius: side / 2 };
+    }
+    const angle = 2 * Math.PI * agent / this.run.num_agents - Math.PI / 2, away = this.width * 0.4;
+    const radius = Math.min(18, Math.PI * away / this.run.num_agents * 0.8);
+    return { x: this.width / 2 + away * Math.cos(angle), y: this.height / 2 + away * Math.sin(angle), radius };
+  }
+
+  draw(episode, step, chosen, allArrows) {
+    const places = this.tokens.map((_, agent) => this.place(episode, step, agent));
+    if (this.run.world) {
+      this.layers.below.innerHTML = this.shapes(episode, "below", step);
+      this.layers.above.innerHTML = this.shapes(episode, "above", step);
+      this.drawSeen(episode, step, chosen);
+    }
+    places.forEach(({ x, y, radius }, agent) => {
+      const token = this.tokens[agent];
+      token.setAttribute("transform", `translate(${x} ${y}) scale(${2 * radius})`);
+      token.setAttribute("aria-pressed", agent === chosen);
+    });
+    this.layers.marks.replaceChildren(...this.marks(episode, step, places, chosen));
+    this.layers.pointers.replaceChildren(...this.pointers(episode, step, places));
+    const arrows = this.arrows(episode, step, places, chosen, allArrows);
+    this.layers.arrows.replaceChildren(...arrows.drawn);
+    return arrows.numHidden;
+  }
+
+  shapes(episode, layer, step) {
+    const ends = episode.arrays[`scene/${layer}_ends`].numbers;
+    const numbers = episode.arrays[`scene/${layer}`].numbers.subarray(step ? ends[step - 1] : 0, ends[step]);
+    return Array.from(numbers, (number) => episode.facts.shapes[number]).join("");
+  }
+
+  drawSeen(episode, step, chosen) {
+    const [row, column] = episode.row("scene/cells", step, chosen);
+    const [rows, columns] = this.run.world.grid, [high, wide] = this.run.world.view.map((side) => (side - 1) / 2);
+    const top = Math.max(0, row - high), left = Math.max(0, column - wide);
+    const bottom = Math.min(rows, row + high + 1), right = Math.min(columns, column + wide + 1);
+    this.layers.seen.replaceChildren(make("rect", {
+      class: agentClass(chosen), x: left * data.cell, y: top * data.cell,
+      width: (right - left) * data.cell, height: (bottom - top) * data.cell,
+    }));
+  }
+
+  // Whose knowledge changed a choice, who was advised, who asked in vain: rings and signs, told apart by their form.
+  marks(episode, step, places, chosen) {
+    const marks = [];
+    const { x, y, radius } = places[chosen];
+    marks.push(make("circle", { class: "chosen", cx: x, cy: y, r: radius + 4 }));
+    for (const [student, request] of episode.requestsBy[step] ?? []) {
+      const place = places[student], kind = this.kindOf(episode, request);
+      const where = `translate(${place.x + place.radius * 0.8} ${place.y - place.radius * 0.8}) scale(${Math.min(1, place.radius / 12)})`;
+      const sign = make("g", { class: `sign ${kind}`, transform: where },
+        make("circle", { r: 6.5 }), make("text", {}, { changed: "!", advised: "✓", asked: "?" }[kind]));
+      marks.push(sign);
+    }
+    return marks;
+  }
+
+  kindOf(episode, request) {
+    return episode.isChanged(request) ? "changed" : episode.isAdvised(request) ? "advised" : "asked";
+  }
+
+  // What agents do: a filled pointer; what a student would have done instead: a hollow one.
+  pointers(episode, step, places) {
+    if (step >= episode.numSteps) return [];
+    return places.flatMap((place, agent) => {
+      const did = episode.at("steps/action", step, agent), own = episode.at("steps/own_action", step, agent);
+      const drawn = [this.pointer(place, agent, did, "did")];
+      if (own !== did) drawn.push(this.pointer(place, agent, own, "own"));
+      return drawn.filter(Boolean);
+    });
+  }
+
+  pointer({ x, y, radius }, agent, action, kind) {
+    const direction = DIRECTIONS[this.run.actions[action]];
+    if (!direction) return null;
+    const angle = Math.atan2(direction[1], direction[0]) * 180 / Math.PI;
+    const tip = radius + 8, foot = radius + 1.5;
+    return make("path", { class: `pointer ${kind} ${agentClass(agent)}`, d: `M${tip} 0L${foot} -4.5V4.5Z`,
+      transform: `translate(${x} ${y}) rotate(${angle})` });
+  }
+
+  arrows(episode, step, places, chosen, allArrows) {
+    const drawn = [], others = [];
+    for (const [student, request] of episode.requestsBy[step] ?? []) {
+      for (const teacher of episode.teachersOf(request)) {
+        const arrow = this.arrow(places[teacher], places[student], teacher, student === chosen);
+        (student === chosen ? drawn : others).push(arrow);
+      }
+    }
+    const isHidden = others.length > MOST_ARROWS && !allArrows;
+    return { drawn: isHidden ? drawn : [...others, ...drawn], numHidden: others.length > MOST_ARROWS ? others.length : 0 };
+  }
+
+  // From the teacher to the student, bent, so that answers both ways stay apart.
+  arrow(from, to, teacher, isChosen) {
+    const across = to.x - from.x, down = to.y - from.y, far = Math.hypot(across, down) || 1;
+    const bend = Math.min(24, far * 0.18);
+    const middle = [(from.x + to.x) / 2 - down / far * bend, (from.y + to.y) / 2 + across / far * bend];
+    const start = Board.edge(from, middle, 2), end = Board.edge(to, middle, 6);
+    const angle = Math.atan2(to.y - middle[1], to.x - middle[0]) * 180 / Math.PI;
+    return make("g", { class: `arrow ${agentClass(teacher)}${isChosen ? " is-chosen" : ""}`, "data-teacher": teacher },
+      make("path", { class: "shaft", d: `M${start}Q${middle} ${end}` }),
+      make("path", { class: "head", d: "M3 0L-6 -4.5V4.5Z", transform: `translate(${end}) rotate(${angle})` }));
+  }
+
+  static edge({ x, y, radius }, [towardsX, towardsY], gap) {
+    const far = Math.hypot(towardsX - x, towardsY - y) || 1, share = (radius + gap) / far;
+    return [x + (towardsX - x) * share, y + (towardsY - y) * share].map((each) => each.toFixed(1));
+  }
+}

@@ -1,0 +1,118 @@
+// What is shown: which runs, which episode, which step, which agent. The address remembers it, so a moment can be sent.
+class App {
+  constructor() {
+    this.all = data.runs.map((run) => new Pane(run, this));
+    this.shownRuns = data.runs.length > 1 ? "both" : "0";
+    Object.assign(this, { step: 0, agent: 0, key: null });
+    this.select = document.querySelector("[data-episode]");
+    this.select.append(...data.runs[0].episodes.map((about) => make("option", { value: about.key }, `${about.name} · ${about.note}`)));
+    this.select.addEventListener("change", () => this.chooseEpisode(this.select.value));
+    this.player = new Player(this);
+    this.setUpRuns();
+    document.addEventListener("keydown", (event) => this.press(event));
+    window.addEventListener("hashchange", () => this.recall());
+  }
+
+  get panes() { return this.shownRuns === "both" ? this.all : [this.all[Number(this.shownRuns)]]; }
+  get numSteps() { return Math.max(...this.panes.map((pane) => pane.episode.numSteps)); }
+
+  setUpRuns() {
+    if (data.runs.length < 2) return;
+    const tabs = document.querySelector("[data-runs]");
+    tabs.hidden = false;
+    for (const [which, words] of [["both", "Side by side"], ...data.runs.map((run, number) => [String(number), run.name])]) {
+      const button = make("button", { type: "button", "data-which": which }, words);
+      button.addEventListener("click", () => { this.shownRuns = which; this.lay(); this.remember(); });
+      tabs.append(button);
+    }
+  }
+
+  async chooseEpisode(key, step = 0, agent = null) {
+    this.player.pause();
+    this.key = key;
+    await Promise.all(this.all.map((pane) => pane.choose(key)));
+    if (this.key !== key) return; // somebody was quicker
+    this.select.value = key;
+    this.step = step;
+    this.agent = agent ?? this.panes[0].episode.mostTelling(step);
+    this.lay();
+    this.remember();
+  }
+
+  // Put the shown runs on the page, and say whether they start alike.
+  lay() {
+    const holder = document.querySelector("[data-panes]");
+    holder.replaceChildren(...this.panes.map((pane) => pane.element));
+    holder.classList.toggle("is-pair", this.panes.length > 1);
+    for (const button of document.querySelectorAll("[data-which]")) button.setAttribute("aria-pressed", button.dataset.which === this.shownRuns);
+    const note = document.querySelector("[data-same-start]");
+    note.hidden = this.panes.length < 2;
+    if (!note.hidden) note.textContent = this.sameStart();
+    this.player.drawStrips();
+    this.goTo(this.step);
+  }
+
+  sameStart() {
+    const [left, right] = this.panes.map((pane) => pane.episode.about.start);
+    if (!left || !right) return "";
+    return left === right ? "Both start alike." : "They start differently: runs with one seed, or staged episodes, start alike.";
+  }
+
+  goTo(step, agent = null, pane = null) {
+    this.step = Math.max(0, Math.min(this.numSteps, step));
+    if (pane) agent = pane.episode.mostTelling(this.step);
+    if (agent !== null) this.agent = agent;
+    for (const each of this.panes) each.draw(this.step, this.agent);
+    this.player.draw();
+    if (!this.player.isPlaying) this.remember();
+    document.documentElement.dataset.drawn = `${this.key}/${this.step}/${this.agent}`;
+  }
+
+  chooseAgent(agent) {
+    const count = data.runs[0].num_agents;
+    this.goTo(this.step, (agent + count) % count);
+  }
+
+  remember() {
+    const words = { episode: this.key, step: this.step, agent: this.agent };
+    if (data.runs.length > 1) words.runs = this.shownRuns;
+    const address = `#${new URLSearchParams(words)}`;
+    if (address !== location.hash) history.replaceState(null, "", address);
+  }
+
+  // Show what the address says, as far as there is such a thing; else the first episode in which something happens.
+  async recall() {
+    const words = new URLSearchParams(location.hash.slice(1));
+    const { episodes, num_agents: numAgents } = data.runs[0];
+    const about = episodes.find((each) => each.key === words.get("episode")) ?? episodes.find((each) => each.summary.changed > 0) ?? episodes[0];
+    const whole = (name, most) => { const number = Number(words.get(name) ?? NaN); return Number.isInteger(number) && number >= 0 && number <= most ? number : null; };
+    if (data.runs.length > 1 && ["both", "0", "1"].includes(words.get("runs"))) this.shownRuns = words.get("runs");
+    await this.chooseEpisode(about.key, whole("step", about.num_steps) ?? 0, whole("agent", numAgents - 1));
+    if (!words.has("step") && about.summary.changed > 0 && this.panes[0].episode.numChanges(0) === 0) this.player.toChange(1);
+  }
+
+  press(event) {
+    const { target } = event, isTyping = target.matches("select, textarea, input:not([type=range]):not([type=checkbox])");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isButton = target.matches("button, summary, input[type=checkbox]");
+    if (event.key === " " && isButton) return; // which the space bar presses
+    const { episodes } = data.runs[0], at = episodes.findIndex((each) => each.key === this.key);
+    const actions = {
+      " ": () => this.player.does("play"), ArrowRight: () => this.player.does("forth"), ArrowLeft: () => this.player.does("back"),
+      n: () => this.player.does("change"), p: () => this.player.does("change back"),
+      j: () => this.chooseAgent(this.agent + 1), k: () => this.chooseAgent(this.agent - 1),
+      "[": () => { if (at > 0) this.chooseEpisode(episodes[at - 1].key); },
+      "]": () => { if (at < episodes.length - 1) this.chooseEpisode(episodes[at + 1].key); },
+      "+": () => this.player.faster(1), "-": () => this.player.faster(-1),
+    };
+    // elsewhere these two scroll the page
+    if (target.closest(".transport")) Object.assign(actions, { Home: () => this.player.does("first"), End: () => this.player.does("last") });
+    const digit = /^[0-9]$/.test(event.key) && Number(event.key) < data.runs[0].num_agents;
+    if (!(event.key in actions) && !digit) return;
+    event.preventDefault();
+    if (digit) this.chooseAgent(Number(event.key)); else actions[event.key]();
+  }
+}
+
+const app = new App();
+app.recall();

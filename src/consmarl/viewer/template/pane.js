@@ -1,0 +1,57 @@
+// One run on the page: its world, the exchange of the chosen agent, its team, and its sharing over time.
+class Pane {
+  constructor(run, app) {
+    Object.assign(this, { run, app, episodes: new Map() });
+    this.element = document.getElementById("pane").content.firstElementChild.cloneNode(true);
+    const part = (name) => this.element.querySelector(`[data-${name}]`);
+    Object.assign(this, { lines: part("lines"), returned: part("return") });
+    part("run-name").textContent = run.name;
+    const choose = (agent) => app.chooseAgent(agent);
+    this.board = new Board(run, part("board"), choose);
+    this.exchange = new Exchange(run, part("who"), part("tells"), part("exchange"));
+    this.team = new Team(run, part("team"), choose);
+    this.sees = new Sees(run, part("sees-who"), part("sees"));
+    this.overTime = new OverTime(run, part("over-time"), (key) => app.chooseEpisode(key));
+    this.allArrows = part("all-arrows");
+    this.allArrows.addEventListener("change", () => this.draw(app.step, app.agent));
+    this.drawLegend(part("legend"));
+  }
+
+  async choose(key) {
+    const about = this.run.episodes.find((each) => each.key === key);
+    if (!this.episodes.has(key)) this.episodes.set(key, await Episode.read(about));
+    this.episode = this.episodes.get(key);
+    this.overTime.draw(this.episode);
+  }
+
+  draw(step, agent) {
+    const { episode } = this, now = Math.min(step, episode.numSteps);
+    const numHidden = this.board.draw(episode, now, agent, this.allArrows.checked);
+    this.allArrows.parentElement.hidden = numHidden === 0;
+    this.lines.textContent = "scene/lines" in episode.arrays ? episode.facts.lines[episode.at("scene/lines", now)].join(" · ") : "";
+    this.returned.replaceChildren("team return ", make("b", {}, signed(episode.teamReturn(now))));
+    this.exchange.draw(episode, now, agent);
+    this.team.draw(episode, now, agent);
+    this.sees.draw(episode, now, agent);
+  }
+
+  drawLegend(list) {
+    const entry = (drawing, words) => list.append(make("li", {}, drawing, words));
+    const drawn = (shapes, side) => {
+      const drawing = make("svg", { viewBox: `0 0 ${side} ${side}`, class: "icon" });
+      drawing.innerHTML = shapes;
+      return drawing;
+    };
+    for (const [shapes, words] of this.run.world?.legend ?? []) entry(drawn(shapes, this.run.world.icon), words);
+    const sign = (kind, letter) => drawn(`<g class="sign ${kind}" transform="translate(10 10)"><circle r="7.5"/><text>${letter}</text></g>`, 20);
+    if (this.run.sharing !== "none") {
+      entry(sign("asked", "?"), "asks in vain");
+      entry(sign("advised", "✓"), "follows the answers, as it would have done");
+      entry(sign("changed", "!"), "does something else because of them");
+      entry(drawn('<path class="pointer did a0" d="M16 10L6 5V15Z"/>', 20), "does");
+      entry(drawn('<path class="pointer own a0" d="M16 10L6 5V15Z"/>', 20), "would have done");
+      entry(drawn('<g class="arrow a0 is-chosen"><path class="shaft" d="M1 10H13"/><path class="head" d="M19 10L11 5.5V14.5Z"/></g>', 20), "answer, in the teacher's colour");
+    }
+    if (this.run.world) entry(drawn('<g class="seen"><rect class="a0" x="2" y="2" width="16" height="16"/></g>', 20), "what the chosen agent sees");
+  }
+}

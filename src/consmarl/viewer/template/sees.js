@@ -1,0 +1,53 @@
+// What the network of an agent is given in a step, and what it makes of it.
+class Sees {
+  constructor(run, who, body) {
+    Object.assign(this, { run, who, body });
+  }
+
+  draw(episode, step, agent) {
+    this.who.replaceChildren("What agent ", agentChip(agent), " sees");
+    if (step >= episode.numSteps) { this.body.replaceChildren(make("p", { class: "empty" }, "The episode is over.")); return; }
+    const parts = [this.values(episode, step, agent)];
+    if ("sees/codes" in episode.arrays) parts.unshift(this.window(episode, step, agent));
+    else parts.unshift(make("p", { class: "empty" }, "Observations of this environment are not recorded."));
+    this.body.replaceChildren(...parts);
+  }
+
+  // The observation as the network has it: codes times scale, a grid for every channel.
+  window(episode, step, agent) {
+    const { features, channels, view: [rows, columns], scale } = this.run.world;
+    const codes = episode.row("sees/codes", step, agent);
+    const seen = Array.from(codes, (code, place) => Math.fround(code * Math.fround(scale[place])));
+    const grids = make("div", { class: "channels" });
+    channels.forEach((channel, number) => {
+      const grid = make("div", { class: "channel-grid", role: "img", "aria-label": `channel ${channel}` });
+      grid.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
+      for (let cell = 0; cell < rows * columns; cell++) {
+        const value = seen[features.length + cell * channels.length + number];
+        const isMiddle = cell === (rows * columns - 1) / 2;
+        const place = make("span", { class: isMiddle ? "middle" : "", "data-value": String(value), title: String(value) }, value ? shown(value, 2).replace(/^0\./, ".") : "");
+        place.style.setProperty("--level", value);
+        grid.append(place);
+      }
+      grids.append(make("figure", {}, grid, make("figcaption", {}, channel)));
+    });
+    const list = make("dl", { class: "facts-of" });
+    features.forEach((feature, place) => list.append(make("div", {}, make("dt", {}, feature), figure("dd", `feature-${feature}`, seen[place], 2))));
+    return make("div", {}, grids, list);
+  }
+
+  values(episode, step, agent) {
+    const values = episode.row("steps/values", step, agent), most = Math.max(...values.map(Math.abs)) || 1;
+    const best = values.indexOf(Math.max(...values));
+    const list = make("div", { class: "values", role: "list" }, make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores"));
+    values.forEach((value, action) => {
+      const line = make("div", { class: `value-line${action === best ? " is-best" : ""}`, role: "listitem" }, make("span", { class: "name" }, this.run.actions[action]));
+      const track = make("span", { class: "both-ways" }), fill = make("span", { class: value < 0 ? "fill below" : "fill" });
+      fill.style.width = `${Math.abs(value) / most * 50}%`;
+      track.append(fill);
+      line.append(track, figure("span", "values", value, 3, { class: "n", "data-action": action }));
+      list.append(line);
+    });
+    return list;
+  }
+}
