@@ -93,13 +93,21 @@ class View:
     """Episodes to play besides as an evaluation does: without exploring or sharing."""
     seed: int = 0
     """Of staged and greedy episodes: same seed, same starts, whichever the run."""
+    without_sharing: bool = False
+    """Beside a run's staged episodes, show the same ones in which nobody asks: what differs comes of what was said."""
 
     def run(self) -> None:
         """Write the page and say where it is."""
         from consmarl.viewer.view import view
 
         written = view(
-            self.runs, self.out, episodes=self.episode, staged=self.staged, greedy=self.greedy, seed=self.seed
+            self.runs,
+            self.out,
+            episodes=self.episode,
+            staged=self.staged,
+            greedy=self.greedy,
+            seed=self.seed,
+            without_sharing=self.without_sharing,
         )
         print(f"wrote {written}")
 

@@ -52,7 +52,9 @@ def _colours(colour: str) -> dict[str, str]:
 
 
 def _names(viewed: Sequence[Viewed]) -> list[str]:
-    """Return what tells the runs apart: their methods, their seeds, or where they lie."""
+    """Return what tells the runs apart: names of their own, their methods, their seeds, or where they lie."""
+    if all(each.name for each in viewed):
+        return [f"{each.run.method}, {each.name}" for each in viewed]
     by_method = [each.run.facts.get("label") or each.run.method for each in viewed]
     by_seed = [f"{name}, seed {each.run.seed}" for name, each in zip(by_method, viewed, strict=True)]
     by_place = [f"{name} ({each.run.path.name})" for name, each in zip(by_seed, viewed, strict=True)]

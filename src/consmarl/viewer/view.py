@@ -16,6 +16,7 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.experiments.settings import settings_from
+from consmarl.experiments.sharing_options import SharingKind
 from consmarl.files import EXCHANGES, VIEW
 from consmarl.report.runs import Run, read_run
 from consmarl.sharing.interface import Sharing
@@ -31,6 +32,7 @@ class Viewed:
     run: Run
     config: TrainConfig
     episodes: list[RecordedEpisode]
+    name: str | None = None  # by default what tells it from the other
 
     @cached_property
     def world(self) -> GridWorld[Any, Any, Any] | None:
@@ -51,12 +53,15 @@ def view(
     staged: int = 0,
     greedy: int = 0,
     seed: int = 0,
+    without_sharing: bool = False,
 ) -> Path:
     """Write a page that replays episodes of one run, or of two side by side; return its path.
 
     `episodes` are numbers of recorded ones, by default all there are. `staged` plays so many more from the newest
     checkpoint as training would go on, `greedy` so many as an evaluation does; the same seed gives all runs of a world
-    the same starts. The page is written into the (first) run's directory unless `out` names another place.
+    the same starts. `without_sharing` puts beside the staged episodes of one run the same ones in which nobody asks:
+    all other chances are the same, so what differs comes of what was said. The page is written into the (first) run's
+    directory unless `out` names another place.
     """
     from consmarl.viewer.page import write_page
 
@@ -67,7 +72,10 @@ def view(
         validation.whole_number(name, number, least=0)
     for number in episodes:
         validation.whole_number("each number of episode", number, least=0)
+    out = named[0] / VIEW if out is None else Path(out)
     configs = [read_config(run) for run in named]
+    if without_sharing:
+        return write_page(_with_and_without(named, configs, episodes, staged, greedy, seed), out)
     _check_comparable(named, configs)
     numbers = _recorded_numbers(named, episodes, is_optional=staged + greedy > 0)
     viewed = []
@@ -75,7 +83,30 @@ def view(
         found = [_read(path, number, config) for number in numbers]
         found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
         viewed.append(Viewed(read_run(path), config, found))
-    return write_page(viewed, named[0] / VIEW if out is None else Path(out))
+    return write_page(viewed, out)
+
+
+def _with_and_without(
+    runs: Sequence[Path],
+    configs: Sequence[TrainConfig],
+    episodes: Sequence[int],
+    staged: int,
+    greedy: int,
+    seed: int,
+) -> list[Viewed]:
+    """Return a run's staged episodes, and the same ones in which nobody asks."""
+    if len(runs) > 1 or episodes or greedy or not staged:
+        raise UsageError(
+            "--without-sharing compares staged episodes of one run: name one, and say how many by --staged."
+        )
+    (path,), (config,) = runs, configs
+    if config.sharing_kind is SharingKind.NONE:
+        raise UsageError(f"nobody shares knowledge in {path}, so there is nothing to compare with --without-sharing.")
+    run = read_run(path)
+    return [
+        Viewed(run, config, played_episodes(path, config, staged=staged, seed=seed, is_silent=is_silent), name)
+        for is_silent, name in ((False, "with sharing"), (True, "nobody asks"))
+    ]
 
 
 def _check_comparable(runs: Sequence[Path], configs: Sequence[TrainConfig]) -> None:
