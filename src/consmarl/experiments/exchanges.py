@@ -24,7 +24,7 @@ from consmarl.files import EXCHANGES, replacing
 from consmarl.sharing.record import Reply
 
 FORMAT = "consmarl-exchange-2"
-TRAINING, EVALUATION, STAGED = "training", "evaluation", "staged"  # what kind of an episode it is
+TRAINING, EVALUATION, STAGED, SILENT = "training", "evaluation", "staged", "silent"  # kinds of episodes
 Arrays = dict[str, NDArray[Any]]
 
 # What a record holds: a letter for every axis (step, agent, action, request, teacher), and the kinds of numbers.

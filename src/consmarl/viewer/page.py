@@ -76,6 +76,9 @@ def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
         if not totals or not isinstance(each.sharing, Mechanism):
             sentences.append(f"{who}nobody shares knowledge in them.")
             continue
+        if each.episodes[0].kind == exchanges.SILENT:
+            sentences.append("Then the same, with the same chances, but nobody asks.")
+            continue
         asked, answered, changed = (sum(total[name] for total in totals) for name in ("requests", "answers", "changed"))
         begin = f"{who}sharing begins after episode {each.sharing.start_episode:,}; "
         sentences.append(
@@ -132,19 +135,21 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
     """Return what an episode is called, and when it was."""
-    number, after = recorded.episode, recorded.header.get("after")
-    if recorded.kind == exchanges.EVALUATION:
-        note = f"greedy, without sharing, after {after:,} episodes"
+    number, after = recorded.episode, f"{recorded.header.get('after', 0):,}"
+    played = {
+        exchanges.EVALUATION: ("e", "Evaluation", f"greedy, without sharing, after {after} episodes"),
+        exchanges.STAGED: ("s", "Staged", f"as training goes on after {after} episodes"),
+        exchanges.SILENT: ("s", "Staged", f"as training goes on after {after} episodes, but nobody asks"),
+    }
+    if recorded.kind in played:
+        letter, word, note = played[recorded.kind]
         return {
-            "key": f"e{number}",
+            "key": f"{letter}{number}",
             "kind": recorded.kind,
             "number": number,
-            "name": f"Evaluation {number}",
+            "name": f"{word} {number}",
             "note": note,
         }
-    if recorded.kind == exchanges.STAGED:
-        note = f"as training goes on after {after:,} episodes"
-        return {"key": f"s{number}", "kind": recorded.kind, "number": number, "name": f"Staged {number}", "note": note}
     return {"key": str(number), "kind": recorded.kind, "number": number, "name": f"Episode {number:,}",
             "note": _phase(number, viewed)}  # fmt: skip
 

@@ -51,7 +51,7 @@ def played_episodes(
     facts = {"after": restored.number, "config": json.loads(config.to_json())}
     played = []
     for kind, count, *team in (
-        (exchanges.STAGED, staged, actors, sharing, epsilons),
+        (exchanges.SILENT if is_silent else exchanges.STAGED, staged, actors, sharing, epsilons),
         (exchanges.EVALUATION, greedy, alone, (), jnp.zeros(num_steps)),
     ):
         for number in range(count):

@@ -44,6 +44,7 @@ class Exchange {
   times(count) { return count === 1 ? "for the first time" : `${count.toLocaleString("en-US")} times`; }
 
   whyNot(episode, step, agent) {
+    if (episode.about.kind === "silent") return "Nobody asks here.";
     if (episode.about.kind === "training" && episode.about.number <= this.run.start_episode) return "Sharing has not begun yet.";
     const left = episode.at("steps/requests_left", step, agent);
     if (left === 0) return "It has no requests left.";
