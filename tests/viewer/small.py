@@ -1,0 +1,17 @@
+"""Runs with recorded episodes, small enough for tests: both ways of sharing, and none."""
+
+import dataclasses
+
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.methods import Method
+from consmarl.experiments.sharing_options import ShareOptions
+
+RECORDED = (0, 15, 40, 59)  # before sharing, soon after, later, late
+CONS = TrainConfig(
+    method=Method.CONS, set=("grid=4,5", "mining_steps=1", "view=3,3", "episode_limit=8"), episodes=60, hidden_size=8,
+    batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=60,
+    evaluation_episodes=4, final_episodes=4, checkpoint_every=60, share=ShareOptions(start_episode=10, ask_scale=0.05),
+    record=RECORDED,
+)  # fmt: skip
+ADHOC_TD = dataclasses.replace(CONS, method=Method.ADHOC_TD)
+IQL = dataclasses.replace(CONS, method=Method.IQL, share=ShareOptions())
