@@ -47,3 +47,41 @@ def compile_quickly():
     jax.config.update("jax_disable_most_optimizations", False)
     del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]
     jax.clear_caches()  # what other modules compile is optimised
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start a browser that asks no network for anything."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("there is no Chromium")
+    quietly = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+               "--disable-sync", "--no-first-run"]  # fmt: skip
+    with playwright.sync_playwright() as starter:
+        launched = starter.chromium.launch(executable_path=chromium, args=quietly)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open pages; in the end nothing must have been asked for from elsewhere, and no script have failed."""
+    contexts, complaints, requests, addresses = [], [], set(), set()
+
+    def open_page(address, width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        addresses.add(address.partition("#")[0])
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.add(request.url.partition("#")[0]))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert {url for url in requests if not url.startswith("data:")} == addresses

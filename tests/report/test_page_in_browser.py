@@ -1,7 +1,7 @@
 """The page as people see it: in a browser, from a file, light and dark, wide and narrow, with scripts and without."""
 
+import functools
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -15,22 +15,7 @@ from consmarl.report.runs import grouped, read_runs
 from consmarl.report.words import number
 from tests.report.handmade import evaluated, write_run
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-QUIETLY = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run",
-]  # fmt: skip
 WIDE, PHONE = 1280, 390
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as starter:
-        launched = starter.chromium.launch(executable_path=CHROMIUM, args=QUIETLY)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -58,25 +43,8 @@ def address(groups, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, address):
-    """Open the page; in the end nothing must have been asked for from elsewhere, and no script have failed."""
-    contexts, complaints, requests = [], [], []
-
-    def opened(width=WIDE, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(address)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    assert {url for url in requests if not url.startswith("data:")} == {address}
+def opened(open_page, address):
+    return functools.partial(open_page, address)
 
 
 def hover(page, share, figure="curves-0"):

@@ -1,5 +1,5 @@
 // How sharing went over the run and over the episodes shown here, and who taught whom.
-const CHART = { width: 380, height: 150, left: 44, right: 12, top: 10, bottom: 24 };
+const CHART = { width: 330, height: 150, left: 44, right: 12, top: 10, bottom: 24 };
 
 class OverTime {
   constructor(run, body, chooseEpisode) {
