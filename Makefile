@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.sharing
 	$(BIN)/python -m benchmarks.methods
 	$(BIN)/python -m benchmarks.workbench
+	$(BIN)/python -m benchmarks.viewer
 
 # What was finished before is not run again: `make clean` begins anew.
 demo: $(READY)

@@ -1,6 +1,6 @@
 """Recorded episodes as files: who asked whom on what, what was answered, and what was done.
 
-One compressed NumPy archive an episode, `exchanges/episode-000007500.npz`, that needs no code of ours to read: arrays
+One NumPy archive an episode, `exchanges/episode-000007500.npz`, that needs no code of ours to read: arrays
 by step (`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher
 (`teachers/…`, [request, teacher, …]), the world's states (`world/…`, [step + 1, …], the last being the end), and a
 header in JSON. The fields are those of `sharing.record`.
@@ -126,8 +126,9 @@ def write_episode(path: Path, recorded: RecordedEpisode) -> Path:
     arrays = {"header": np.array(json.dumps(recorded.header))}
     for group in ("steps", "requests", "teachers", "world"):
         arrays |= {f"{group}/{name}": rows for name, rows in getattr(recorded, group).items()}
+    # not compressed, which would take as long again and save less than half
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        np.savez(file, allow_pickle=False, **arrays)
     return path
 
 
