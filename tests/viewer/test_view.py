@@ -11,7 +11,6 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from tests.experiments.small import COMMAND
 
 import consmarl
 from consmarl import UsageError
@@ -27,6 +26,7 @@ from consmarl.viewer.packing import unpacked
 from consmarl.viewer.staging import played_episodes
 from consmarl.viewer.summaries import summary_of
 from consmarl.viewer.view import view
+from tests.experiments.small import COMMAND
 from tests.viewer import small
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
