@@ -43,9 +43,10 @@ bench: $(READY)
 # What was finished before is not run again: `make clean` begins anew.
 demo: $(READY)
 	$(BIN)/consmarl sweep --config examples/demo.json --out demo/runs
+	$(BIN)/consmarl view demo/runs/pgm-3ag/cons/seed-2 --staged 5
 	$(BIN)/consmarl report demo/runs --out demo/report.html --title "IQL and CONS on a small Patient Gold Miner"
 	$(BIN)/consmarl watch demo/runs/pgm-3ag/cons/seed-2 --out demo/cons.gif
-	@echo "Open demo/report.html with a browser: curves, intervals, and both policies at work. demo/cons.gif is one of them."
+	@echo "Open demo/report.html with a browser: curves, intervals, both policies at work, and who taught whom what."
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

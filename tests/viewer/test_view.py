@@ -1,5 +1,6 @@
 """`consmarl view`: which episodes a page shows, that it shows them as they were, and what it refuses."""
 
+import dataclasses
 import io
 import json
 import re
@@ -139,8 +140,9 @@ def test_agents_are_shown_with_what_they_saw(runs, tmp_path):
     (run,), blocks = read_page(view(runs["cons"], tmp_path / "page.html", episodes=[DAMAGED]))
     recorded = exchanges.read_episode(exchanges.episode_path(runs["cons"], DAMAGED))
     states = states_of(recorded, WORLD)
+    assert states._asdict().keys() == recorded.world.keys()
     for field, rows in states._asdict().items():
-        assert_same_bits(rows, recorded.world[field])
+        np.testing.assert_array_equal(rows, recorded.world[field], strict=True)
     _, shown = blocks[run["episodes"][0]["block"]]
     observe = jax.jit(WORLD.observe)
     assert len(shown["sees/codes"]) == recorded.num_steps
@@ -209,7 +211,7 @@ def test_a_name_that_looks_like_markup_stays_a_name(copied):
     (run / "run.json").write_text(json.dumps(facts | {"label": "</script><b>&"}))
     page = view(run, episodes=[0])
     (described,), _ = read_page(page)
-    assert described["name"] == "</script><b>&"
+    assert described["name"] == "</script><b>&, seed 0"
     assert "<b>" not in page.read_text(encoding="utf-8")
 
 
@@ -256,6 +258,18 @@ def test_the_same_seed_writes_the_same_page_and_another_one_other_starts(staged)
         for each in (page, write("other.html", seed=8, episodes=[0]))
     )
     assert not set(starts) & set(others)
+
+
+def test_staged_episodes_are_played_as_training_goes_on(staged, runs):
+    both, blocks = read_page(staged[0])
+    for run, name in zip(both, SHARING, strict=True):
+        before = record_of(runs[name], small.RECORDED[-1])
+        _, shown = blocks[staged_part(run)[0]["block"]]
+        assert 0.9 < shown["steps/epsilon"][-1] < shown["steps/epsilon"][0] <= before["steps/epsilon"][-1]
+        assert shown["steps/is_exploring"].any()
+        # counts and budgets are those that the run has come to
+        assert (shown["steps/requests_left"][0] <= before["steps/requests_left"][-1]).all()
+        assert shown["steps/num_visits"][0].max() > 1
 
 
 def test_looking_at_runs_leaves_them_as_they_were(staged, runs):
@@ -338,7 +352,7 @@ def test_one_run_or_two(runs, tmp_path):
 
 def test_runs_in_different_worlds_cannot_be_compared(runs, tmp_path):
     set = (*small.CONS.set[:-1], "episode_limit=9")
-    other = bare_run(tmp_path / "other", small.dataclasses.replace(small.CONS, set=set))
+    other = bare_run(tmp_path / "other", dataclasses.replace(small.CONS, set=set))
     assert_refused("different worlds cannot be compared: .* in pgm-3ag .*episode_limit=8, .*episode_limit=9",
                    [runs["cons"], other], tmp_path / "page.html")  # fmt: skip
 
@@ -431,8 +445,16 @@ def flip(place):
     return damage
 
 
+def middle_of_values(whole):
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        part = archive.getinfo("steps/values.npy")
+    lengths = np.frombuffer(whole, "<u2", 2, part.header_offset + 26)  # of a name and of what follows it
+    return part.header_offset + 30 + int(lengths.sum()) + part.compress_size // 2
+
+
 def directory_start(whole):
-    return zipfile.ZipFile(io.BytesIO(whole)).start_dir
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        return archive.start_dir
 
 
 def an_array(path):
@@ -458,24 +480,28 @@ def text_instead_of(name):
     return damage
 
 
-def twice(rows):
-    return np.concatenate([rows] * 20)
+def all_of(*groups):
+    """Change whole groups of arrays alike, so that they still fit together."""
+
+    def by(change):
+        def damage(path):
+            names = [name for name in record_of(path.parent.parent, DAMAGED) if name.startswith(groups)]
+            changed(**{name.replace("/", "__"): change for name in names})(path)
+
+        return damage
+
+    return by
 
 
-def by_request(change):
-    """Change all that is told by request, so that it still fits together."""
-
-    def damage(path):
-        names = [name for name in record_of(path.parent.parent, DAMAGED) if name.startswith(("requests/", "teachers/"))]
-        changed(**{name.replace("/", "__"): change for name in names})(path)
-
-    return damage
+def longer(path):
+    """Let the first step be ten times as long ago: steps and states fit together, but no episode has so many."""
+    all_of("steps/", "world/")(lambda rows: np.concatenate([rows[:1]] * 10 + [rows]))(path)
 
 
 DAMAGES = {
     "cut off": (cut, "is not a recorded episode, or it is damaged"),
     "empty": (lambda path: path.write_bytes(b""), "is not a recorded episode, or it is damaged"),
-    "a byte of the numbers": (flip(lambda whole: len(whole) // 2), "is not a recorded episode, or it is damaged"),
+    "a byte of the numbers": (flip(middle_of_values), "is not a recorded episode, or it is damaged"),
     # what says how the first part is compressed, and how it is protected
     "a byte of the directory": (flip(lambda whole: directory_start(whole) + 10), "or it is damaged"),
     "a flag of the directory": (flip(lambda whole: directory_start(whole) + 8), "or it is damaged"),
@@ -495,7 +521,16 @@ DAMAGES = {
     "a student beyond the last": (changed(requests__student=with_first(3)), "requests/student points beyond"),
     "a step before the first": (changed(requests__step=with_first(-1)), "requests/step points beyond"),
     "no such reply": (changed(teachers__reply=with_first(9)), "teachers/reply has a reply that there is not"),
-    "more requests than can be": (by_request(twice), "is damaged"),
+    "more requests than can be": (
+        all_of("requests/", "teachers/")(lambda rows: np.concatenate([rows] * 20)), "is damaged"
+    ),
+    "all that was said": (all_of("requests/", "teachers/")(lambda _: None), "is damaged: it lacks requests/"),
+    "more steps than can be": (longer, "damaged"),
+    "not a step": (
+        lambda path: (all_of("steps/", "requests/", "teachers/")(lambda rows: rows[:0])(path),
+                      all_of("world/")(lambda rows: rows[:1])(path)),
+        "is damaged",
+    ),
     "another version": (header(format="consmarl-exchange-1"), "by another version, as consmarl-exchange-1: this one"),
     "no format": (header(format=None), "is not a recorded episode: its header should say"),
     "no configuration": (header(config=None), "is damaged: its header lacks config"),
@@ -505,7 +540,7 @@ DAMAGES = {
     "an array": (an_array, "is not a recorded episode"),
     "texts": (a_zip_of_texts, "is not a recorded episode"),
     "a text for an array": (text_instead_of("steps/values"), "is damaged"),
-    "another episode": (header(episode=16), "is a record of another run, episode 16 in pgm-3ag with seed 0"),
+    "another episode": (header(episode=16), "is a record of another run, episode 16 .*in pgm-3ag with seed 0"),
     "another seed": (header(config=json.loads(small.CONS.to_json()) | {"seed": 1}), "another run, .* with seed 1"),
     "another world": (header(config=json.loads(small.CONS.to_json()) | {"env": "ft"}), "another run, .* in ft"),
 }  # fmt: skip
@@ -553,6 +588,19 @@ def test_a_record_of_another_run_is_refused(runs, copied):
     other = copied("cons")
     shutil.copy(exchanges.episode_path(runs["adhoc-td"], DAMAGED), exchanges.episode_path(other, DAMAGED))
     assert_refused("is a record of another run", other, other / "exchange.html")
+
+
+def test_an_unfinished_run_can_be_looked_at(copied):
+    run = copied("cons")
+    for name in ("metrics.jsonl", "result.json", "run.json"):
+        (run / name).unlink()
+    (described,), blocks = read_page(view(run))
+    assert described["series"] == {"episode": []}
+    assert len(blocks) == len(small.RECORDED)
+
+
+def test_nothing_can_be_staged_before_the_first_checkpoint(tmp_path):
+    assert_refused("no whole checkpoint", bare_run(tmp_path / "run", small.IQL), tmp_path / "page.html", staged=1)
 
 
 def test_one_damaged_record_among_two_runs_is_refused(runs, damaged):

@@ -87,7 +87,7 @@ class Board {
   marks(episode, step, places, chosen) {
     const marks = [];
     const { x, y, radius } = places[chosen];
-    marks.push(make("circle", { class: "chosen", cx: x, cy: y, r: radius + 4 }));
+    marks.push(make("circle", { class: "chosen", cx: x, cy: y, r: radius + 3 }));
     for (const [student, request] of episode.requestsBy[step] ?? []) {
       const place = places[student], kind = this.kindOf(episode, request);
       const where = `translate(${place.x + place.radius * 0.8} ${place.y - place.radius * 0.8}) scale(${Math.min(1, place.radius / 12)})`;
@@ -117,8 +117,8 @@ class Board {
     const direction = DIRECTIONS[this.run.actions[action]];
     if (!direction) return null;
     const angle = Math.atan2(direction[1], direction[0]) * 180 / Math.PI;
-    const tip = radius + 8, foot = radius + 1.5;
-    return make("path", { class: `pointer ${kind} ${agentClass(agent)}`, d: `M${tip} 0L${foot} -4.5V4.5Z`,
+    const tip = radius + 12, foot = radius + 5;
+    return make("path", { class: `pointer ${kind} ${agentClass(agent)}`, d: `M${tip} 0L${foot} -5V5Z`,
       transform: `translate(${x} ${y}) rotate(${angle})` });
   }
 

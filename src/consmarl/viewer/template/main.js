@@ -87,7 +87,8 @@ class App {
     const about = episodes.find((each) => each.key === words.get("episode")) ?? episodes.find((each) => each.summary.changed > 0) ?? episodes[0];
     const whole = (name, most) => { const number = Number(words.get(name) ?? NaN); return Number.isInteger(number) && number >= 0 && number <= most ? number : null; };
     if (data.runs.length > 1 && ["both", "0", "1"].includes(words.get("runs"))) this.shownRuns = words.get("runs");
-    await this.chooseEpisode(about.key, whole("step", about.num_steps) ?? 0, whole("agent", numAgents - 1));
+    const longest = Math.max(...data.runs.map((run) => run.episodes.find((each) => each.key === about.key).num_steps));
+    await this.chooseEpisode(about.key, whole("step", longest) ?? 0, whole("agent", numAgents - 1));
     if (!words.has("step") && about.summary.changed > 0 && this.panes[0].episode.numChanges(0) === 0) this.player.toChange(1);
   }
 
@@ -114,5 +115,5 @@ class App {
   }
 }
 
-const app = new App();
-app.recall();
+if ("DecompressionStream" in window) new App().recall();
+else document.querySelector("main").replaceChildren(make("p", { class: "lead" }, "This browser is too old to unpack the episodes: any of 2023 or later will do."));
