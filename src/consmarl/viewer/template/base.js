@@ -14,7 +14,11 @@ function signed(value, decimals = 2) {
 }
 
 function counted(number, thing) {
-  return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;
+  return `${whole(number)} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+function whole(number) {
+  return number.toLocaleString("en-US").replace("-", "−");
 }
 
 function listed(words) {
@@ -23,7 +27,7 @@ function listed(words) {
 
 // An element that shows a number of the record and says which one.
 function figure(name, field, value, decimals, attributes = {}) {
-  const text = decimals === 0 ? value.toLocaleString("en-US").replace("-", "−") : shown(value, decimals);
+  const text = decimals === 0 ? whole(value) : shown(value, decimals);
   return make(name, { "data-field": field, "data-value": String(value), title: String(value), ...attributes }, text);
 }
 
@@ -41,10 +45,29 @@ function agentChips(agents) {
   return chips;
 }
 
-function row(kind, ...cells) {
-  const line = make("tr", {});
-  for (const cell of cells) line.append(cell instanceof Node && ["TD", "TH"].includes(cell.tagName) ? cell : make(kind, {}, cell));
-  return line;
+// A line of a table; what is no cell yet becomes one.
+function row(...cells) {
+  const isCell = (cell) => cell instanceof Node && ["TD", "TH"].includes(cell.tagName);
+  return make("tr", {}, ...cells.map((cell) => (isCell(cell) ? cell : make("td", {}, cell))));
+}
+
+function rowHead(...content) {
+  return make("th", { scope: "row" }, ...content);
+}
+
+// A table's first line; heads over numbers stand right.
+function heads(words, isNumber, titles = {}) {
+  const cells = words.map((head) => make("th", { scope: "col", class: isNumber(head) ? "n" : "", title: titles[head] ?? "" }, head));
+  return make("thead", {}, make("tr", {}, ...cells));
+}
+
+// Words and the number that they name.
+function fact(words, field, value, decimals) {
+  return make("div", {}, make("dt", {}, words), figure("dd", field, value, decimals));
+}
+
+function scrolling(content) {
+  return make("div", { class: "scroll" }, content);
 }
 
 function bar(share, kind) {

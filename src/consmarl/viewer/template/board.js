@@ -1,5 +1,6 @@
 // The world in a step: what is on the board, the agents, what they are about to do, and the knowledge on its way.
 const DIRECTIONS = { up: [0, -1], down: [0, 1], left: [-1, 0], right: [1, 0] };
+const SIGNS = { changed: "!", advised: "✓", asked: "?" };
 const MOST_ARROWS = 12; // of others than the chosen student, before they hide the board
 
 class Board {
@@ -30,8 +31,8 @@ class Board {
   }
 
   token(agent) {
-    const token = make("g", { class: `token ${agentClass(agent)}`, role: "button", tabindex: -1, "aria-label": `agent ${agent}` },
-      make("circle", { r: 0.5 }), make("text", { "font-size": agent < 10 ? 0.62 : 0.5 }, String(agent)));
+    const about = { class: `token ${agentClass(agent)}`, role: "button", tabindex: -1, "aria-label": `agent ${agent}` };
+    const token = make("g", about, make("circle", { r: 0.5 }), make("text", { "font-size": agent < 10 ? 0.62 : 0.5 }, String(agent)));
     token.addEventListener("click", () => this.choose(agent));
     return token;
   }
@@ -63,7 +64,7 @@ class Board {
     this.layers.pointers.replaceChildren(...this.pointers(episode, step, places));
     const arrows = this.arrows(episode, step, places, chosen, allArrows);
     this.layers.arrows.replaceChildren(...arrows.drawn);
-    return arrows.numHidden;
+    return arrows.areMany;
   }
 
   shapes(episode, layer, step) {
@@ -90,10 +91,9 @@ class Board {
     marks.push(make("circle", { class: "chosen", cx: x, cy: y, r: radius + 3 }));
     for (const [student, request] of episode.requestsBy[step] ?? []) {
       const place = places[student], kind = this.kindOf(episode, request);
-      const where = `translate(${place.x + place.radius * 0.8} ${place.y - place.radius * 0.8}) scale(${Math.min(1, place.radius / 12)})`;
-      const sign = make("g", { class: `sign ${kind}`, transform: where },
-        make("circle", { r: 6.5 }), make("text", {}, { changed: "!", advised: "✓", asked: "?" }[kind]));
-      marks.push(sign);
+      const away = place.radius * 0.8, size = Math.min(1, place.radius / 12);
+      const where = `translate(${place.x + away} ${place.y - away}) scale(${size})`;
+      marks.push(make("g", { class: `sign ${kind}`, transform: where }, make("circle", { r: 6.5 }), make("text", {}, SIGNS[kind])));
     }
     return marks;
   }
@@ -131,7 +131,7 @@ class Board {
       }
     }
     const isHidden = others.length > MOST_ARROWS && !allArrows;
-    return { drawn: isHidden ? drawn : [...others, ...drawn], numHidden: others.length > MOST_ARROWS ? others.length : 0 };
+    return { drawn: isHidden ? drawn : [...others, ...drawn], areMany: others.length > MOST_ARROWS };
   }
 
   // From the teacher to the student, bent, so that answers both ways stay apart.

@@ -5,7 +5,8 @@ class App {
     this.shownRuns = data.runs.length > 1 ? "both" : "0";
     Object.assign(this, { step: 0, agent: 0, key: null });
     this.select = document.querySelector("[data-episode]");
-    this.select.append(...data.runs[0].episodes.map((about) => make("option", { value: about.key }, `${about.name} · ${about.note}`)));
+    for (const about of data.runs[0].episodes)
+      this.select.append(make("option", { value: about.key }, `${about.name} · ${about.note}`));
     this.select.addEventListener("change", () => this.chooseEpisode(this.select.value));
     this.player = new Player(this);
     this.setUpRuns();
@@ -44,7 +45,8 @@ class App {
     const holder = document.querySelector("[data-panes]");
     holder.replaceChildren(...this.panes.map((pane) => pane.element));
     holder.classList.toggle("is-pair", this.panes.length > 1);
-    for (const button of document.querySelectorAll("[data-which]")) button.setAttribute("aria-pressed", button.dataset.which === this.shownRuns);
+    for (const button of document.querySelectorAll("[data-which]"))
+      button.setAttribute("aria-pressed", button.dataset.which === this.shownRuns);
     const note = document.querySelector("[data-same-start]");
     note.hidden = this.panes.length < 2;
     if (!note.hidden) note.textContent = this.sameStart();
@@ -84,12 +86,17 @@ class App {
   async recall() {
     const words = new URLSearchParams(location.hash.slice(1));
     const { episodes, num_agents: numAgents } = data.runs[0];
-    const about = episodes.find((each) => each.key === words.get("episode")) ?? episodes.find((each) => each.summary.changed > 0) ?? episodes[0];
-    const whole = (name, most) => { const number = Number(words.get(name) ?? NaN); return Number.isInteger(number) && number >= 0 && number <= most ? number : null; };
+    const about = episodes.find((each) => each.key === words.get("episode")) ??
+      episodes.find((each) => each.summary.changed > 0) ?? episodes[0];
+    const told = (name, most) => {
+      const number = Number(words.get(name) ?? NaN);
+      return Number.isInteger(number) && number >= 0 && number <= most ? number : null;
+    };
     if (data.runs.length > 1 && ["both", "0", "1"].includes(words.get("runs"))) this.shownRuns = words.get("runs");
     const longest = Math.max(...data.runs.map((run) => run.episodes.find((each) => each.key === about.key).num_steps));
-    await this.chooseEpisode(about.key, whole("step", longest) ?? 0, whole("agent", numAgents - 1));
-    if (!words.has("step") && about.summary.changed > 0 && this.panes[0].episode.numChanges(0) === 0) this.player.toChange(1);
+    await this.chooseEpisode(about.key, told("step", longest) ?? 0, told("agent", numAgents - 1));
+    const isEventless = this.panes[0].episode.numChanges(0) === 0;
+    if (!words.has("step") && about.summary.changed > 0 && isEventless) this.player.toChange(1);
   }
 
   press(event) {
@@ -107,7 +114,8 @@ class App {
       "+": () => this.player.faster(1), "-": () => this.player.faster(-1),
     };
     // elsewhere these two scroll the page
-    if (target.closest(".transport")) Object.assign(actions, { Home: () => this.player.does("first"), End: () => this.player.does("last") });
+    const ends = { Home: () => this.player.does("first"), End: () => this.player.does("last") };
+    if (target.closest(".transport")) Object.assign(actions, ends);
     const digit = /^[0-9]$/.test(event.key) && Number(event.key) < data.runs[0].num_agents;
     if (!(event.key in actions) && !digit) return;
     event.preventDefault();
@@ -115,5 +123,6 @@ class App {
   }
 }
 
+const TOO_OLD = "This browser is too old to unpack the episodes: any of 2023 or later will do.";
 if ("DecompressionStream" in window) new App().recall();
-else document.querySelector("main").replaceChildren(make("p", { class: "lead" }, "This browser is too old to unpack the episodes: any of 2023 or later will do."));
+else document.querySelector("main").replaceChildren(make("p", { class: "lead" }, TOO_OLD));

@@ -26,9 +26,10 @@ class Pane {
 
   draw(step, agent) {
     const { episode } = this, now = Math.min(step, episode.numSteps);
-    const numHidden = this.board.draw(episode, now, agent, this.allArrows.checked);
-    this.allArrows.parentElement.hidden = numHidden === 0;
-    this.lines.textContent = "scene/lines" in episode.arrays ? episode.facts.lines[episode.at("scene/lines", now)].join(" · ") : "";
+    const areMany = this.board.draw(episode, now, agent, this.allArrows.checked);
+    this.allArrows.parentElement.hidden = !areMany;
+    const isDrawn = "scene/lines" in episode.arrays;
+    this.lines.textContent = isDrawn ? episode.facts.lines[episode.at("scene/lines", now)].join(" · ") : "";
     this.returned.replaceChildren("team return ", make("b", {}, signed(episode.teamReturn(now))));
     this.exchange.draw(episode, now, agent);
     this.team.draw(episode, now, agent);
@@ -43,15 +44,17 @@ class Pane {
       return drawing;
     };
     for (const [shapes, words] of this.run.world?.legend ?? []) entry(drawn(shapes, this.run.world.icon), words);
-    const sign = (kind, letter) => drawn(`<g class="sign ${kind}" transform="translate(10 10)"><circle r="7.5"/><text>${letter}</text></g>`, 20);
+    const sign = (kind) => `<g class="sign ${kind}" transform="translate(10 10)"><circle r="7.5"/><text>${SIGNS[kind]}</text></g>`;
+    const shaft = '<path class="shaft" d="M1 10H13"/><path class="head" d="M19 10L11 5.5V14.5Z"/>';
     if (this.run.sharing !== "none") {
-      entry(sign("asked", "?"), "asks in vain");
-      entry(sign("advised", "✓"), "follows the answers, as it would have done");
-      entry(sign("changed", "!"), "does something else because of them");
+      entry(drawn(sign("asked"), 20), "asks in vain");
+      entry(drawn(sign("advised"), 20), "follows the answers, as it would have done");
+      entry(drawn(sign("changed"), 20), "does something else because of them");
       entry(drawn('<path class="pointer did a0" d="M16 10L6 5V15Z"/>', 20), "does");
       entry(drawn('<path class="pointer own a0" d="M16 10L6 5V15Z"/>', 20), "would have done");
-      entry(drawn('<g class="arrow a0 is-chosen"><path class="shaft" d="M1 10H13"/><path class="head" d="M19 10L11 5.5V14.5Z"/></g>', 20), "answer, in the teacher's colour");
+      entry(drawn(`<g class="arrow a0 is-chosen">${shaft}</g>`, 20), "answer, in the teacher's colour");
     }
-    if (this.run.world) entry(drawn('<g class="seen"><rect class="a0" x="2" y="2" width="16" height="16"/></g>', 20), "what the chosen agent sees");
+    const frame = '<g class="seen"><rect class="a0" x="2" y="2" width="16" height="16"/></g>';
+    if (this.run.world) entry(drawn(frame, 20), "what the chosen agent sees");
   }
 }

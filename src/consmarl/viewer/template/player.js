@@ -8,7 +8,8 @@ class Player {
     const part = (name) => document.querySelector(`[data-${name}]`);
     Object.assign(this, { scrub: part("scrub"), where: part("where"), strips: part("strips"), speed: part("speed") });
     this.playButton = document.querySelector("[data-do=play]");
-    for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", () => this.does(button.dataset.do));
+    for (const button of document.querySelectorAll("[data-do]"))
+      button.addEventListener("click", () => this.does(button.dataset.do));
     this.scrub.addEventListener("input", () => { this.pause(); app.goTo(Number(this.scrub.value)); });
     this.speed.addEventListener("change", () => { if (this.isPlaying) { this.pause(); this.play(); } });
   }
@@ -69,7 +70,8 @@ class Player {
     const { app } = this;
     this.scrub.value = app.step;
     this.scrub.setAttribute("aria-valuetext", `step ${app.step} of ${app.numSteps}`);
-    this.where.textContent = app.step < app.numSteps ? `step ${app.step} of ${app.numSteps}` : `the end, after ${counted(app.numSteps, "step")}`;
+    const isOver = app.step >= app.numSteps;
+    this.where.textContent = isOver ? `the end, after ${counted(app.numSteps, "step")}` : `step ${app.step} of ${app.numSteps}`;
     for (const cursor of this.strips.querySelectorAll(".cursor")) cursor.setAttribute("x", Math.min(app.step, app.numSteps - 1));
   }
 
@@ -85,16 +87,17 @@ class Player {
     const { episode } = pane, { height, reward } = STRIP, agents = episode.numAgents;
     const rewards = Array.from({ length: episode.numSteps }, (_, step) => episode.teamReward(step));
     const most = Math.max(...rewards.map(Math.abs)) || 1;
-    const drawing = make("svg", { viewBox: `0 0 ${this.app.numSteps} ${height + 2 * reward}`, preserveAspectRatio: "none", class: "strip",
-      role: "img", "aria-label": `${pane.run.name}: requests, followed answers, changed choices and rewards by step` });
-    const column = (kind, step, top, size) => { if (size > 0) drawing.append(make("rect", { class: kind, x: step + 0.12, width: 0.76, y: top, height: size })); };
+    const drawing = make("svg", {
+      class: "strip", viewBox: `0 0 ${this.app.numSteps} ${height + 2 * reward}`, preserveAspectRatio: "none", role: "img",
+      "aria-label": `${pane.run.name}: requests, followed answers, changed choices and rewards by step`,
+    });
+    const column = (kind, step, top, size) => {
+      if (size > 0) drawing.append(make("rect", { class: kind, x: step + 0.12, width: 0.76, y: top, height: size }));
+    };
     drawing.append(make("rect", { class: "cursor", width: 1, y: 0, height: height + 2 * reward, x: 0 }));
     rewards.forEach((value, step) => {
-      const size = (count) => count / agents * height;
-      const asked = size(episode.requestsBy[step].size), advised = size(episode.numAdvised(step)), changed = size(episode.numChanges(step));
-      column("asked", step, height - asked, asked);
-      column("advised", step, height - advised, advised);
-      column("changed", step, height - changed, changed);
+      const counts = { asked: episode.requestsBy[step].size, advised: episode.numAdvised(step), changed: episode.numChanges(step) };
+      for (const [kind, count] of Object.entries(counts)) column(kind, step, height * (1 - count / agents), height * count / agents);
       const tall = Math.abs(value) / most * reward;
       column(value > 0 ? "gain" : "loss", step, value > 0 ? height + reward - tall : height + reward, tall);
     });

@@ -25,29 +25,32 @@ class Sees {
       for (let cell = 0; cell < rows * columns; cell++) {
         const value = seen[features.length + cell * channels.length + number];
         const isMiddle = cell === (rows * columns - 1) / 2;
-        const place = make("span", { class: isMiddle ? "middle" : "", "data-value": String(value), title: String(value) }, value ? shown(value, 2).replace(/^0\./, ".") : "");
+        const text = value ? shown(value, 2).replace(/^0\./, ".") : "";
+        const place = make("span", { class: isMiddle ? "middle" : "", "data-value": String(value), title: String(value) }, text);
         place.style.setProperty("--level", value);
         grid.append(place);
       }
       grids.append(make("figure", {}, grid, make("figcaption", {}, channel)));
     });
     const list = make("dl", { class: "facts-of" });
-    features.forEach((feature, place) => list.append(make("div", {}, make("dt", {}, feature), figure("dd", `feature-${feature}`, seen[place], 2))));
+    features.forEach((feature, place) => list.append(fact(feature, `feature-${feature}`, seen[place], 2)));
     return make("div", {}, grids, list);
   }
 
   values(episode, step, agent) {
     const values = episode.row("steps/values", step, agent), most = Math.max(...values.map(Math.abs)) || 1;
     const best = values.indexOf(Math.max(...values));
-    const list = make("div", { class: "values", role: "list" }, make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores"));
+    const title = make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores");
+    const list = make("div", { class: "values", role: "list" });
     values.forEach((value, action) => {
-      const line = make("div", { class: `value-line${action === best ? " is-best" : ""}`, role: "listitem" }, make("span", { class: "name" }, this.run.actions[action]));
+      const line = make("div", { class: `value-line${action === best ? " is-best" : ""}`, role: "listitem" });
       const track = make("span", { class: "both-ways" }), fill = make("span", { class: value < 0 ? "fill below" : "fill" });
       fill.style.width = `${Math.abs(value) / most * 50}%`;
       track.append(fill);
-      line.append(track, figure("span", "values", value, 3, { class: "n", "data-action": action }));
+      line.append(make("span", { class: "name" }, this.run.actions[action]), track,
+        figure("span", "values", value, 3, { class: "n", "data-action": action }));
       list.append(line);
     });
-    return list;
+    return make("div", {}, title, list);
   }
 }

@@ -2,10 +2,9 @@
 class Team {
   constructor(run, table, choose) {
     Object.assign(this, { run, table, choose });
-    const heads = ["Agent", "Asks", "Answers", "Does", "Reward", "So far"];
-    const head = row("th", ...heads.map((words) => make("th", { scope: "col", class: ["Reward", "So far"].includes(words) ? "n" : "" }, words)));
-    for (const icon of run.world?.heads ?? []) head.append(this.icon(icon));
-    table.append(make("thead", {}, head), this.body = make("tbody", {}));
+    const head = heads(["Agent", "Asks", "Answers", "Does", "Reward", "So far"], (words) => ["Reward", "So far"].includes(words));
+    for (const icon of run.world?.heads ?? []) head.rows[0].append(this.icon(icon));
+    table.append(head, this.body = make("tbody", {}));
   }
 
   icon(shapes) {
@@ -15,13 +14,14 @@ class Team {
   }
 
   draw(episode, step, chosen) {
-    this.body.replaceChildren(...Array.from({ length: this.run.num_agents }, (_, agent) => this.line(episode, step, agent, chosen)));
+    const agents = [...Array(this.run.num_agents).keys()];
+    this.body.replaceChildren(...agents.map((agent) => this.line(episode, step, agent, chosen)));
   }
 
   line(episode, step, agent, chosen) {
     const isOver = step >= episode.numSteps, request = isOver ? undefined : episode.requestOf(step, agent);
     const button = make("button", { type: "button", class: "pick", "aria-label": `agent ${agent}` }, agentChip(agent));
-    const line = row("td", button, this.asks(episode, step, agent, request, isOver), this.answers(episode, request),
+    const line = row(button, this.asks(episode, step, agent, request, isOver), this.answers(episode, request),
       isOver ? "" : this.does(episode, step, agent),
       isOver ? make("td", {}) : figure("td", "rewards", episode.at("steps/rewards", step, agent), 2, { class: "n" }),
       make("td", { class: "n" }, signed(episode.returns[step][agent])), ...this.gauges(episode, step, agent));
@@ -34,7 +34,8 @@ class Team {
   asks(episode, step, agent, request, isOver) {
     if (isOver || !episode.isSharing) return make("td", { class: "quiet-cell" }, "–");
     const probability = shown(episode.at("steps/ask_probability", step, agent), 2);
-    return make("td", { class: request === undefined ? "quiet-cell" : "" }, request === undefined ? `no (${probability})` : `yes (${probability})`);
+    if (request === undefined) return make("td", { class: "quiet-cell" }, `no (${probability})`);
+    return make("td", {}, `yes (${probability})`);
   }
 
   answers(episode, request) {
