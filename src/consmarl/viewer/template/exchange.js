@@ -1,7 +1,7 @@
 // What happened between a student and its teammates in a step: in a sentence, then in numbers.
 const TITLES = {
   "Seen this": "n, how often the teammate has met the student's observation", "Max Q": "the most it expects of it",
-  "Γ": "confidence, Eq. 4", "Λ": "prestige, Eq. 7", 
+  "Γ": "confidence, Eq. 4", "Λ": "prestige, Eq. 7",
   "Weight of best": "Eq. 10, among those who name the same action", "of worst": "Eq. 10",
 };
 
@@ -68,7 +68,8 @@ class Exchange {
 
   howDrawn(episode, request, did) {
     if (this.run.sharing !== "cons") return `It follows the majority: ${did}.`;
-    if (episode.at("requests/is_best", request)) return `It is sure enough to take the best action: ${did}.`;
+    const sureness = shown(episode.at("requests/confidence_after", request));
+    if (episode.at("requests/is_best", request)) return `It takes what is best now, as it does with probability ${sureness}: ${did}.`;
     const excluded = [...episode.row("absorbed/is_excluded", request).keys()].filter(
       (action) => episode.at("absorbed/is_excluded", request, action));
     if (!excluded.length) return `It draws from all actions: ${did}.`;
