@@ -12,6 +12,7 @@ from consmarl.training.exploration import (
     Greedy,
     LinearSchedule,
     Run,
+    SampledPolicy,
 )
 
 SCORES = jnp.broadcast_to(jnp.array([0.0, 3.0, 1.0, 2.0]), (3, 4000, 4))  # the best action is 1
@@ -66,3 +67,13 @@ def test_epsilon_falls_by_equal_parts_with_environment_steps():
 def test_greedy_takes_the_first_of_equals():
     scores = jnp.zeros((1, 2, 3))
     assert Greedy().choose(jax.random.key(0), scores, jnp.zeros(()), ()).actions.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_a_policy_is_drawn_from_as_often_as_it_says(epsilon):
+    choice = chosen(SampledPolicy(), epsilon)
+    logits = np.array([0.0, 3.0, 1.0, 2.0])
+    expected = (1 - epsilon) * np.exp(logits) / np.exp(logits).sum() + epsilon / 4
+    shares = np.bincount(np.asarray(choice.actions).ravel(), minlength=4) / choice.actions.size
+    np.testing.assert_allclose(shares, expected, atol=0.02)  # four standard errors of 12,000 draws at most
+    assert not choice.is_exploring.any()

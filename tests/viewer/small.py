@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.methods import Method
 from consmarl.experiments.sharing_options import ShareOptions
@@ -15,3 +17,18 @@ CONS = TrainConfig(
 )  # fmt: skip
 ADHOC_TD = dataclasses.replace(CONS, method=Method.ADHOC_TD)
 IQL = dataclasses.replace(CONS, method=Method.IQL, share=ShareOptions())
+CONFIGS = {"cons": CONS, "adhoc-td": ADHOC_TD, "iql": IQL}
+
+
+def record_of(run, number):
+    with np.load(run / "exchanges" / f"episode-{number:09d}.npz") as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def contents(directory):
+    """Return all that can be told of a directory's files."""
+    return {
+        path.relative_to(directory): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in directory.rglob("*")
+        if path.is_file()
+    }

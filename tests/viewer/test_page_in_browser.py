@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from consmarl.experiments import exchanges
-from consmarl.experiments.train import train
 from consmarl.sharing.record import Reply
 from consmarl.viewer.view import view
 from tests.viewer import small
@@ -22,13 +21,13 @@ OF_TEACHER = ("num_visits", "max_value", "best_probability", "worst_probability"
 
 
 @pytest.fixture(scope="module")
-def cons_run(tmp_path_factory):
-    return train(small.CONS, tmp_path_factory.mktemp("cons") / "run")
+def cons_run(runs):
+    return runs["cons"]
 
 
 @pytest.fixture(scope="module")
-def adhoc_run(tmp_path_factory):
-    return train(small.ADHOC_TD, tmp_path_factory.mktemp("adhoc") / "run")
+def adhoc_run(runs):
+    return runs["adhoc-td"]
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,7 @@ _WHERE_SHARED = {
     "teachers/worst_action": "ra u", "teachers/best_probability": "ra f", "teachers/worst_probability": "ra f",
     "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
 }  # fmt: skip
+_TYPES = {"f": ("float32", "float64"), "i": ("int32",), "u": ("uint8", "uint16", "uint32"), "b": ("bool",)}
 # numbers that point at something: what they may not reach
 _BELOW = {"steps/own_action": "k", "steps/action": "k", "requests/action": "k", "requests/step": "s",
           "requests/student": "a", "teachers/best_action": "k", "teachers/worst_action": "k"}  # fmt: skip
@@ -138,9 +139,10 @@ def read_episode(path: Path) -> RecordedEpisode:
         raise UsageError(f"there is no recorded episode {path}: record some by `consmarl train --record NUMBER …`.")
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}  # what is no array comes as bytes
         header = json.loads(str(arrays.pop("header")))
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    # zipfile has RuntimeErrors too, of archives that it cannot read
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise UsageError(f"{path} is not a recorded episode, or it is damaged ({_in_a_line(error)}).") from error
     _check_header(path, header)
     _check_arrays(path, arrays)
@@ -168,19 +170,23 @@ def _check_header(path: Path, header: Any) -> None:
 
 def _check_arrays(path: Path, arrays: Arrays) -> None:
     """Refuse a record that lacks something, or whose arrays do not belong together."""
-    expected = _ALWAYS | (_WHERE_SHARED if any(name.startswith("requests/") for name in arrays) else {})
+    expected = _ALWAYS | (_WHERE_SHARED if _WHERE_SHARED.keys() & arrays.keys() else {})
     if missing := sorted(expected.keys() - arrays.keys()):
         raise UsageError(f"{path} is damaged: it lacks {missing[0]}.")
+    if unknown := sorted(name for name in arrays.keys() - expected.keys() if not name.startswith("world/")):
+        raise UsageError(f"{path} is damaged: it has {unknown[0]}, which no record has.")
     sizes: dict[str, int] = {}
     for name, form in expected.items():
         axes, kind = form.split()
         shape = arrays[name].shape
         if len(shape) != len(axes) or any(sizes.setdefault(*each) != each[1] for each in zip(axes, shape, strict=True)):
             raise UsageError(f"{path} is damaged: {name} is of shape {shape}, which does not fit the others.")
-        if arrays[name].dtype.kind != kind:
+        if arrays[name].dtype.name not in _TYPES[kind]:
             raise UsageError(f"{path} is damaged: {name} is of type {arrays[name].dtype}.")
         if kind == "f" and not np.isfinite(arrays[name]).all():
             raise UsageError(f"{path} is damaged: {name} has numbers that are not finite.")
+    if not sizes["s"] or sizes.get("r", 0) > sizes["s"] * sizes["a"]:
+        raise UsageError(f"{path} is damaged: it has no step, or more requests than there can be.")
     for name, axis in _BELOW.items():
         if name in expected and arrays[name].size and not 0 <= arrays[name].min() <= arrays[name].max() < sizes[axis]:
             raise UsageError(f"{path} is damaged: {name} points beyond what there is.")

@@ -52,6 +52,11 @@ def start_of(recorded: RecordedEpisode) -> str:
 
 def states_of(recorded: RecordedEpisode, world: World) -> Any:
     """Return the world's states, [step + 1, …], put together from the record."""
+    if recorded.num_steps > world.episode_limit:
+        raise UsageError(
+            f"the record of episode {recorded.episode} does not fit {world.id}: it has {recorded.num_steps} steps of "
+            f"at most {world.episode_limit}, so it is damaged or of another version."
+        )
     shapes = jax.eval_shape(world.reset, jax.ShapeDtypeStruct((), jax.eval_shape(jax.random.key, 0).dtype))
     leaves, structure = jax.tree_util.tree_flatten_with_path(shapes)
     rows = []

@@ -22,8 +22,8 @@ from consmarl.viewer.summaries import series_of, summary_of
 from consmarl.viewer.view import Viewed
 
 PACKAGE = "consmarl.viewer"
-SCRIPTS = ("base.js", "episode.js", "board.js", "exchange.js", "sees.js", "team.js", "chart.js", "overtime.js", "pane.js",
-           "player.js", "main.js")  # fmt: skip
+SCRIPTS = ("base.js", "episode.js", "board.js", "exchange.js", "sees.js", "team.js", "chart.js", "overtime.js",
+           "pane.js", "player.js", "main.js")  # fmt: skip
 SOON_SHARE, LATE_SHARE = 0.1, 0.75  # of the episodes in which sharing is on
 CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
 

@@ -1,5 +1,6 @@
 """`consmarl view`: which episodes of which runs, and the page that replays them."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from consmarl.sharing.interface import Sharing
 from consmarl.viewer.staging import played_episodes
 
 MOST_RUNS = 2
+TELLING = ("env", "set", "method", "sharing", "preset", "share", "seed")  # settings that a record has from its run
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,11 @@ def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
     """Read a record, and check that it is this run's."""
     path = exchanges.episode_path(run, number)
     recorded = exchanges.read_episode(path)
-    described = (recorded.header["config"].get("env"), recorded.header["config"].get("seed"), recorded.episode)
-    if described != (config.env, config.seed, number):
+    theirs, ours = recorded.header["config"], json.loads(config.to_json())
+    if recorded.episode != number or any(theirs.get(name) != ours.get(name) for name in TELLING):
         raise UsageError(
-            f"{path} is a record of another run, episode {described[2]} in {described[0]} with seed {described[1]}: "
+            f"{path} is a record of another run, episode {recorded.episode} of {theirs.get('method')} in "
+            f"{theirs.get('env')} with seed {theirs.get('seed')}: "
             f"{EXCHANGES}/ takes only what this run has recorded."
         )
     return recorded
