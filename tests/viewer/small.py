@@ -8,7 +8,7 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.methods import Method
 from consmarl.experiments.sharing_options import ShareOptions
 
-RECORDED = (0, 15, 40, 59)  # before sharing, soon after, later, late
+RECORDED = (0, 15, 30, 40, 59)  # in every chunk, so that one program is compiled and not two
 CONS = TrainConfig(
     method=Method.CONS, set=("grid=4,5", "mining_steps=1", "view=3,3", "episode_limit=8"), episodes=60, hidden_size=8,
     batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=60,

@@ -54,13 +54,13 @@ def test_runs_in_different_worlds_cannot_be_compared(runs, tmp_path):
 
 def test_episodes_that_were_not_recorded_are_named(runs, copied, tmp_path):
     out = tmp_path / "page.html"
-    assert_refused("no record of episode 16: it has 0, 15, 40, 59", runs["cons"], out, episodes=[15, 16])
+    assert_refused("no record of episode 16: it has 0, 15, 30, 40, 59", runs["cons"], out, episodes=[15, 16])
     empty = bare_run(tmp_path / "empty", small.CONS)
     assert_refused("no record of episode 0: it has recorded none", empty, out, episodes=[0])
     assert_refused("empty has recorded no episode: train with `--record NUMBER …`", empty, out)
     assert_refused("empty has recorded no episode", [runs["cons"], empty], out)
     early, late = copied("cons", "early"), copied("adhoc-td", "late")
-    for run, numbers in ((early, (40, 59)), (late, (0, 15))):
+    for run, numbers in ((early, (30, 40, 59)), (late, (0, 15, 30))):
         for number in numbers:
             exchanges.episode_path(run, number).unlink()
     assert_refused("no episode is recorded in both runs: .*early has 0, 15 and .*late has 40, 59", [early, late], out)
