@@ -303,3 +303,17 @@ def test_numbers_are_written_as_people_write_them():
     assert (plural(1, "run"), plural(2_000, "run")) == ("1 run", "2,000 runs")
     assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
     assert sentence("three seeds") == "Three seeds."
+
+
+def test_runs_with_a_page_of_their_exchanges_are_linked_as_seen_from_the_report(tmp_path):
+    shared = dict(requests=4.0, answers=2.0, advised_share=0.25, requests_left=[10.0, 20.0], budget_used=85.0)
+    for seed in range(2):
+        write_run(tmp_path / "some runs" / str(seed), method="cons", seed=seed, rows=evaluated([0.0, 1.0], **shared))
+    (tmp_path / "some runs" / "1" / "exchange.html").write_text("a page")
+    page = write_report(read_runs([tmp_path / "some runs"]), tmp_path / "here" / "report.html")
+    links = re.findall(r'<a href="([^"#]*exchange[^"]*)">([^<]*)</a>', page.read_text())
+    # in the section on sharing, and in the table of runs
+    assert links == [
+        ("../some%20runs/1/exchange.html", "CONS, seed 1"),
+        ("../some%20runs/1/exchange.html", "who taught whom"),
+    ]

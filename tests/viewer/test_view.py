@@ -305,3 +305,23 @@ def test_the_command_writes_the_page_and_says_where(runs, tmp_path, capsys):
     assert capsys.readouterr().out == f"wrote {out}\n"
     (run,), _ = read_page(out)
     assert numbers_of(run) == [15]
+
+
+def test_a_report_writes_and_links_the_pages_of_recorded_runs(copied, tmp_path, capsys):
+    run = copied("cons")
+    for path in (run / "exchange.html", run / "policy.safetensors"):
+        path.unlink(missing_ok=True)
+    report = [str(each) for each in ("report", run, "--no-gifs", "--out", tmp_path / "report.html")]
+    main([*report, "--no-views"])
+    assert not (run / "exchange.html").exists()
+    assert "exchange.html" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    main(report)
+    assert f"wrote {run / 'exchange.html'}" in capsys.readouterr().out
+    assert 'href="run/exchange.html"' in (tmp_path / "report.html").read_text(encoding="utf-8")
+    written = (run / "exchange.html").stat().st_mtime_ns
+    main(report)  # what is newer than every record is not written again
+    assert (run / "exchange.html").stat().st_mtime_ns == written
+    exchanges.episode_path(run, SHARED).write_bytes(b"damaged")
+    main(report)
+    assert "no page of the exchanges" in capsys.readouterr().err
+    assert 'href="run/exchange.html"' in (tmp_path / "report.html").read_text(encoding="utf-8")
