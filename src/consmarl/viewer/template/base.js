@@ -66,8 +66,8 @@ function fact(words, field, value, decimals) {
   return make("div", {}, make("dt", {}, words), figure("dd", field, value, decimals));
 }
 
-function scrolling(content) {
-  return make("div", { class: "scroll" }, content);
+function scrolling(content, kind = "") {
+  return make("div", { class: `scroll ${kind}`, tabindex: 0 }, content);
 }
 
 function bar(share, kind) {

@@ -11,7 +11,7 @@ class OverTime {
     this.table = make("table", { class: "episodes" });
     this.matrix = make("div", { class: "matrix" });
     if (this.charts.length) body.append(make("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
-    body.append(make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table),
+    body.append(make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table, "tall"),
       make("p", { class: "note" }, HOW_COUNTED)));
     if (run.sharing !== "none") body.append(this.matrixCard());
   }
