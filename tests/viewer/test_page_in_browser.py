@@ -2,11 +2,15 @@
 
 import re
 
+import jax
 import numpy as np
 import pytest
 
+import consmarl
 from consmarl.experiments import exchanges
+from consmarl.experiments.settings import settings_from
 from consmarl.sharing.record import Reply
+from consmarl.viewer.moments import states_of
 from consmarl.viewer.view import view
 from tests.viewer import small
 
@@ -132,6 +136,21 @@ def test_selected_students_show_exactly_what_was_recorded_in_a_whole_episode(ope
             assert sorted(map(int, arrows)) == np.flatnonzero(teachers["reply"][request] == Reply.ANSWERED).tolist()
         page.keyboard.press("ArrowRight")
     assert num_seen == len(requests["step"]) > 5
+
+
+def test_what_an_agent_sees_is_what_its_network_gets(opened, address, cons_run):
+    recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
+    world = consmarl.make(small.CONS.env, **settings_from(small.CONS.set))
+    for step, agent in ((0, 0), (3, 1), (7, 2)):
+        state = jax.tree.map(lambda rows, at=step: rows[at], states_of(recorded, world))
+        seen = np.asarray(world.observe(state))[agent] * world.observation_scale  # float32, as the network has it
+        page = opened(address, f"#episode=40&step={step}&agent={agent}")
+        features = [numbers(page, ".sees", f"feature-{name}")[0][0] for name in world.feature_names]
+        cells = page.locator(".channel-grid span").evaluate_all("all => all.map(each => Number(each.dataset.value))")
+        by_channel = np.reshape(seen[len(features) :], (-1, len(world.channel_names))).T
+        assert features == seen[: len(features)].astype(np.float64).tolist()
+        assert cells == by_channel.ravel().astype(np.float64).tolist()
+        assert any(cells)
 
 
 def test_it_plays_to_the_end_and_can_be_paused(opened, address):

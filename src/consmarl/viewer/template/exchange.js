@@ -32,7 +32,8 @@ class Exchange {
     if (request === undefined) {
       if (episode.isSharing) told.push(this.whyNot(episode, step, agent));
       const isExploring = episode.at("steps/is_exploring", step, agent) === 1;
-      told.push(isExploring ? `It explores: ${did}.` : `It does what looks best to it: ${did}.`);
+      const how = isExploring ? "It explores" : this.run.has_values ? "It does what looks best to it" : "It acts by its policy";
+      told.push(`${how}: ${did}.`);
     } else {
       const numAnswers = episode.teachersOf(request).length, numOthers = this.run.num_agents - 1;
       told.push(`It asks: it has seen this ${this.times(episode.at("steps/num_visits", step, agent))}, so it asked with ` +

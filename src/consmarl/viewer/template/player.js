@@ -56,7 +56,7 @@ class Player {
     this.speed.dispatchEvent(new Event("change"));
   }
 
-  // To the next step in which knowledge changed a choice, in the next episode if there is none left in this one.
+  // To the next step in which knowledge changed a choice, as long as there is one in this episode.
   toChange(direction) {
     const { app } = this;
     for (let step = app.step + direction; step >= 0 && step < app.numSteps; step += direction) {
