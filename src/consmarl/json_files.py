@@ -38,7 +38,7 @@ def parse_json_object(text: str | bytes, what: str) -> dict[str, Any]:
     """Return the object that JSON holds; anything else is refused."""
     read = parse_json(text, what)
     if not isinstance(read, dict):
-        raise UsageError(f'{what} must hold a JSON object, such as {{"name": "value"}}, not {_kind(read)}.')
+        raise UsageError(f'{what} must hold an object such as {{"name": "value"}}, not {_kind(read)}.')
     return read
 
 

@@ -21,9 +21,9 @@ FAULTS = {
     # parsed by Python without complaint, but too deep to copy or to write again
     b'{"a": ' + nested(MOST_LEVELS + 1).encode() + b"}": "nested too deeply",
     b'{"a": ' * 700 + b"1" + b"}" * 700: "nested too deeply",
-    b"[]": "must hold a JSON object.*not a list",
-    b"null": "must hold a JSON object.*not null",
-    b"7": "must hold a JSON object.*not a number",
+    b"[]": "must hold an object.*not a list",
+    b"null": "must hold an object.*not null",
+    b"7": "must hold an object.*not a number",
 }
 
 
@@ -36,7 +36,7 @@ def test_every_fault_is_a_sentence_that_names_the_file(tmp_path, content):
     assert str(error.value).startswith(str(path))
 
 
-def test_what_is_not_there_or_too_large_is_refused(tmp_path, monkeypatch):
+def test_what_is_not_there_or_too_large_is_refused(tmp_path):
     with refused("there is no file"):
         read_json_object(tmp_path / "absent.json")
     with refused("there is no file"):

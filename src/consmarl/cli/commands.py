@@ -112,8 +112,23 @@ class View:
         print(f"wrote {written}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class FromFile:
+    """What a user says of the environment that a file names: somebody else's is a program, which is not run unasked."""
+
+    env: str | None = None
+    """Environment of the run; needed to run somebody else's, such as pettingzoo:MODULE, which is a program."""
+    trust: bool = False
+    """Run whatever environment of somebody else's the file names."""
+
+    @property
+    def trusted(self) -> bool | str:
+        """What may be run: `environments.trust.Trust`."""
+        return self.env or self.trust
+
+
 @dataclass(frozen=True)
-class Resume:
+class Resume(FromFile):
     """Go on with a run that was interrupted."""
 
     run_directory: Annotated[Path, tyro.conf.Positional]
@@ -123,11 +138,11 @@ class Resume:
         """Train to the end."""
         from consmarl.experiments.train import resume
 
-        print(f"finished {resume(self.run_directory)}")
+        print(f"finished {resume(self.run_directory, trust=self.trusted)}")
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Evaluate(FromFile):
     """Play a learned policy greedily and print what it reaches."""
 
     policy: Annotated[Path, tyro.conf.Positional]
@@ -141,11 +156,11 @@ class Evaluate:
         """Print mean, standard error and counters."""
         from consmarl.experiments.evaluate import print_evaluation
 
-        print_evaluation(self.policy, self.episodes, self.seed)
+        print_evaluation(self.policy, self.episodes, self.seed, trust=self.trusted)
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(FromFile):
     """Write the policy of a run, finished or not, as a safetensors file."""
 
     run_directory: Annotated[Path, tyro.conf.Positional]
@@ -157,7 +172,7 @@ class Export:
         """Write the file and say where it is."""
         from consmarl.experiments.train import export
 
-        print(f"wrote {export(self.run_directory, self.out)}")
+        print(f"wrote {export(self.run_directory, self.out, trust=self.trusted)}")
 
 
 @dataclass(frozen=True)
@@ -213,12 +228,14 @@ def bench_command(options: Sequence[str]) -> Any:
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
         config: Path | None = None
         """A configuration to begin with, such as a run's config.json; other options depart from it."""
+        trust: bool = False
+        """Run somebody else's environment that the configuration names, a program; --env ID does the same."""
 
         def run(self) -> None:
             """Print the figures."""
             from consmarl.experiments.bench import print_bench
 
-            print_bench(self.settings)
+            print_bench(self.settings.trusted() if self.trust else self.settings)
 
     return Bench(config_in(options) or TrainConfig())
 
@@ -240,6 +257,8 @@ def train_command(options: Sequence[str]) -> Any:
         """Directory of the run; by default runs/ and a name made of world, method, preset, exploration and seed."""
         config: Path | None = None
         """A configuration to begin with, such as another run's config.json; other options depart from it."""
+        trust: bool = False
+        """Run somebody else's environment that the configuration names, a program; --env ID does the same."""
         write_config: Path | None = None
         """Write the configuration to this file, and do not train."""
 
@@ -253,7 +272,8 @@ def train_command(options: Sequence[str]) -> Any:
                     temporary.write_text(self.settings.to_json() + "\n", encoding="utf-8")
                 print(f"wrote {self.write_config}")
                 return
-            print(f"finished {train(self.settings, self.out)}")
+            settings = self.settings.trusted() if self.trust else self.settings
+            print(f"finished {train(settings, self.out)}")
 
     return Train(config_in(options) or TrainConfig())
 

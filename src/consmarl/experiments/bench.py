@@ -23,6 +23,7 @@ from rich.table import Table
 
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.playback import play, random_actions
+from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.progress import duration
@@ -61,7 +62,7 @@ def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measu
     if config.devices > 1:
         raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
     config.trainer()  # what cannot be built is refused here, in one sentence
-    command = [sys.executable, "-P", "-m", "consmarl.experiments.bench", str(turn_seconds)]
+    command = [sys.executable, "-P", "-m", "consmarl.experiments.bench", str(turn_seconds), passed_on(config.env)]
     # somebody's own environment is found there as it was found here
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     environment = os.environ | {"PYTHONPATH": paths}
@@ -202,8 +203,9 @@ def main() -> None:
     """Measure the configuration that comes in, and give out the figures as JSON."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever waits for the figures says that it was interrupted
     pin_to_one_core()
-    config = TrainConfig.from_json(sys.stdin.read())
-    print(json.dumps(dataclasses.asdict(measure_here(config, turn_seconds=float(sys.argv[1])))))
+    turn_seconds, trust = sys.argv[1:]
+    config = TrainConfig.from_json(sys.stdin.read(), trust=trust)
+    print(json.dumps(dataclasses.asdict(measure_here(config, turn_seconds=float(turn_seconds)))))
 
 
 if __name__ == "__main__":

@@ -15,14 +15,16 @@ from consmarl.environments import validation
 from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
 from consmarl.environments.treasure import FindTreasure
+from consmarl.environments.trust import Trust, confirmed
 from consmarl.errors import UsageError
 from consmarl.experiments.explorations import EXPLORATIONS, ExplorationKind
 from consmarl.experiments.learn_options import LearnOptions
 from consmarl.experiments.method_checks import check_method
 from consmarl.experiments.methods import METHODS, Method, MethodEntry
-from consmarl.experiments.reading import plain, settings_in, typed_settings
+from consmarl.experiments.reading import flat_settings, plain, typed_settings
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
+from consmarl.json_files import parse_json_object, read_json_object
 from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.learners.networks import Weights
 from consmarl.learners.rewards import RewardOf
@@ -256,19 +258,30 @@ class TrainConfig:
         return json.dumps(plain(self), indent=2)
 
     @classmethod
-    def from_json(cls, text: str) -> "TrainConfig":
-        """Read what `to_json` wrote, or what somebody wrote by hand."""
-        return cls().with_options(settings_in(text))
+    def from_json(cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration") -> "TrainConfig":
+        """Read what `to_json` wrote, or what somebody wrote by hand; `file` is what to call it in sentences.
+
+        Others' environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and what a text names is not run until
+        a user says so: `trainer` refuses it unless `trust` is True or that very id.
+        """
+        config = cls().with_options(flat_settings(parse_json_object(text, file)))
+        return dataclasses.replace(config, env=confirmed(config.env, trust, file))
 
     @classmethod
-    def from_file(cls, path: Path) -> "TrainConfig":
-        """Read a configuration's file, such as a run's config.json."""
+    def from_file(cls, path: Path, *, trust: Trust = False) -> "TrainConfig":
+        """Read a configuration's file, such as a run's config.json; `trust` as in `from_json`."""
         if not path.is_file():
             raise UsageError(f"there is no configuration {path}.")
+        settings = read_json_object(path)
         try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
+            config = cls().with_options(flat_settings(settings))
         except UsageError as error:
             raise UsageError(f"{path} cannot be used: {error}") from error
+        return dataclasses.replace(config, env=confirmed(config.env, trust, str(path)))
+
+    def trusted(self) -> "TrainConfig":
+        """Return a copy whose environment may be run, even if a file named it: the user has said so."""
+        return dataclasses.replace(self, env=str(self.env))
 
     def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
         """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values."""

@@ -7,21 +7,25 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments import validation
+from consmarl.environments.trust import Trust
 from consmarl.experiments.policies import load_policy, policy_file
 from consmarl.experiments.train import evaluation_summary
 
 
-def evaluate(policy: Path, episodes: int = 400, seed: int = 0) -> dict[str, float]:
-    """Play a policy file, or a finished run's policy, greedily; return means over episodes."""
+def evaluate(policy: Path, episodes: int = 400, seed: int = 0, *, trust: Trust = False) -> dict[str, float]:
+    """Play a policy file, or a finished run's policy, greedily; return means over episodes.
+
+    Somebody else's environment is a program, and is run only if `trust` is True or the id that the policy names.
+    """
     num_episodes = validation.whole_number("episodes", episodes, least=1)
-    parameters, config = load_policy(policy_file(policy))
+    parameters, config = load_policy(policy_file(policy), trust=trust)
     key = jax.random.key(validation.whole_number("seed", seed, least=0))
     return evaluation_summary(config.trainer(), parameters, key, num_episodes)
 
 
-def print_evaluation(policy: Path, episodes: int, seed: int) -> None:
+def print_evaluation(policy: Path, episodes: int, seed: int, *, trust: Trust = False) -> None:
     """Evaluate and print a table."""
-    summary = evaluate(policy, episodes, seed)
+    summary = evaluate(policy, episodes, seed, trust=trust)
     table = Table("mean of an episode", "value", box=None, pad_edge=False)
     table.add_row("team return", f"{summary.pop('return'):.3f} ± {summary.pop('return_error'):.3f}")
     for name, value in summary.items():

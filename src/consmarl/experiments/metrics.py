@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from consmarl.errors import UsageError
 from consmarl.files import explained, replacing
+from consmarl.json_files import parse_json_object
 from consmarl.training.parts import RoundReport
 
 
@@ -77,11 +79,17 @@ class MetricsFile:
         if not self.path.exists():
             return []
         rows = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
+        lines = self.path.read_bytes().splitlines()
+        for number, line in enumerate(lines, 1):
             try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
+                row = parse_json_object(line, f"line {number} of {self.path}")
+            except UsageError:
+                if number == len(lines):
+                    break
+                raise  # what follows it would be lost
+            if not isinstance(row.get("episode"), int):
+                raise UsageError(f"line {number} of {self.path} is no row of metrics: it has no number of its episode.")
+            rows.append(row)
         return rows
 
     def keep_until(self, episode: int) -> None:

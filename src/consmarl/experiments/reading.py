@@ -2,7 +2,6 @@
 
 import dataclasses
 import enum
-import json
 import types
 import typing
 from collections.abc import Mapping
@@ -22,14 +21,9 @@ def plain(config: Any) -> dict[str, Any]:
     return {name: _value(each) for name, each in values.items()} | groups
 
 
-def settings_in(text: str) -> dict[str, Any]:
-    """Read JSON, and flatten its groups of options to `share.NAME` and `learn.NAME`."""
-    try:
-        settings: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"the configuration is not JSON: {error}.") from error
-    if not isinstance(settings, dict):
-        raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
+def flat_settings(read: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON has them with those of groups beside the others: `share.NAME`, `learn.NAME`."""
+    settings = dict(read)
     for group, example in GROUPS.items():
         options = settings.pop(group, {})
         if not isinstance(options, dict):

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
+from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
@@ -45,10 +46,13 @@ def train(config: TrainConfig, out: Path | None = None, *, label: str | None = N
     return out
 
 
-def resume(out: Path) -> Path:
-    """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted."""
+def resume(out: Path, *, trust: Trust = False) -> Path:
+    """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted.
+
+    Somebody else's environment is a program, and is run only if `trust` is True or the id that the run names.
+    """
     out = Path(out)
-    config = read_config(out)
+    config = read_config(out, trust=trust)
     use_devices(config.devices)
     trainer = config.trainer()
     with held(out, "this run"):
@@ -160,9 +164,9 @@ def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num
     }
 
 
-def export(out: Path, path: Path) -> Path:
-    """Write the policy of a run's newest whole checkpoint, finished or not."""
-    config = read_config(out)
+def export(out: Path, path: Path, *, trust: Trust = False) -> Path:
+    """Write the policy of a run's newest whole checkpoint, finished or not; `trust` as in `resume`."""
+    config = read_config(out, trust=trust)
     trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
     restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)

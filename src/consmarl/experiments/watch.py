@@ -20,7 +20,7 @@ from consmarl.environments.playback import play, random_actions
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 from consmarl.experiments.frames import Frame, write_small_gif, writer_for
-from consmarl.experiments.policies import load_policy, policy_file
+from consmarl.experiments.policies import load_policy, policy_config, policy_file
 from consmarl.files import POLICY_GIF, replacing
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.none import NoSharing
@@ -105,10 +105,11 @@ def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
 
 def _policy_parts(policy: Path) -> tuple[World, AnyLearner, Any]:
     """Return the world, the learner and the weights of a policy file, or of a finished run's policy."""
-    weights, config = load_policy(policy_file(policy))
-    trainer = config.trainer()
-    if not isinstance(trainer.world, GridWorld):
-        raise _cannot_be_drawn(config.env)
+    file = policy_file(policy)
+    if is_foreign(id := policy_config(file).env):
+        raise _cannot_be_drawn(id)  # nor is it made: what a file names would run
+    weights, config = load_policy(file)
+    trainer: Any = config.trainer()
     return trainer.world, trainer.learner, weights
 
 

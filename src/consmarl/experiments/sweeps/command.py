@@ -38,9 +38,9 @@ def sweep(request: SweepRequest) -> int:
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
     """Return the runs that are asked for."""
     by_hand = [name for name in ("methods", "envs", "vary", "set") if getattr(request, name)]
-    for other in ("study", "config"):
-        if getattr(request, other) is not None and by_hand:
-            raise UsageError(f"--{other} brings its own {by_hand[0]}: leave one of them out.")
+    for other, brought in (("study", by_hand), ("config", [name for name in by_hand if name != "envs"])):
+        if getattr(request, other) is not None and brought:
+            raise UsageError(f"--{other} brings its own {brought[0]}: leave one of them out.")
     if request.study is not None and request.config is not None:
         raise UsageError("--study and --config both say what to run: leave one of them out.")
     if request.study is None and request.scale != 1:
@@ -51,7 +51,12 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
     if request.config is not None:
         if request.seeds or request.options:
             raise UsageError("--config brings its own seeds and options: change them in the file.")
-        return sweep_from_file(request.config).runs()
+        planned = sweep_from_file(request.config, trust=request.trust or request.envs)
+        if request.envs and set(request.envs) != set(planned.envs):
+            raise UsageError(
+                f"--config brings its own envs, {', '.join(planned.envs)}: repeat them, or leave --envs out."
+            )
+        return planned.runs()
     if not request.methods:
         raise UsageError(
             "say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2."

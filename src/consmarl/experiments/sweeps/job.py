@@ -30,6 +30,7 @@ class Job:
     out: Path  # absolute: it may be done from elsewhere
     config: str  # JSON
     label: str | None = None
+    trust: str = ""  # the environment of somebody else's that may be run: `environments.trust.passed_on`
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
 
 
@@ -56,7 +57,8 @@ class WorkerProcess:
                     env=os.environ | flags,
                     process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the sweep, which passes it on
                 )
-        told = {"out": str(job.out), "config": job.config, "label": job.label, "command": job.command}
+        told = {"out": str(job.out), "config": job.config, "label": job.label, "trust": job.trust,
+                "command": job.command}  # fmt: skip
         # left open: the worker ends when this process does
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
         _input(self.process).flush()

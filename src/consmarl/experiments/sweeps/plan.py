@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +9,14 @@ from types import MappingProxyType
 from typing import Any
 
 from consmarl.environments import validation
+from consmarl.environments.trust import marked
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.methods import METHODS, Method
 from consmarl.experiments.sharing_options import options_of
 from consmarl.files import CONFIG
+from consmarl.json_files import read_json_object
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,16 @@ def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if fits(name)}
 
 
-def sweep_from_file(path: Path) -> Sweep:
-    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set."""
+def sweep_from_file(path: Path, *, trust: bool | tuple[str, ...] = False) -> Sweep:
+    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set.
+
+    Others' environments are not run because a file names them: `trust` is True, or says which ones are.
+    """
     if not path.is_file():
         raise UsageError(f"there is no sweep {path}.")
-    try:
-        read: Any = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(read, dict):
-        raise UsageError(f'{path} must hold an object such as {{"methods": ["iql", "cons"], "envs": ["pgm-3ag"]}}.')
+    read = read_json_object(path)
+    if trust is not True:
+        read = marked(read, str(path), "--envs", but_for=trust or ())
     parts = ["methods", "envs", "seeds", "vary", "options", "set"]
     for name in read:
         if name not in parts:
