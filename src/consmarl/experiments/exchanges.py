@@ -7,10 +7,7 @@ header in JSON. The fields are those of `sharing.record`.
 """
 
 import json
-import math
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.errors import UsageError
+from consmarl.experiments.archives import read_arrays
 from consmarl.files import EXCHANGES, replacing
 from consmarl.json_files import parse_json_object
 from consmarl.sharing.record import Reply
@@ -28,7 +26,6 @@ from consmarl.sharing.record import Reply
 FORMAT = "consmarl-exchange-2"
 TRAINING, EVALUATION, STAGED, SILENT = "training", "evaluation", "staged", "silent"  # kinds of episodes
 KINDS = (TRAINING, EVALUATION, STAGED, SILENT)
-MOST_ARRAYS, MOST_BYTES = 200, 512 * 2**20  # of a record; ours have about 50, and a few megabytes
 Arrays = dict[str, NDArray[Any]]
 
 # What a record holds: a letter for every axis (step, agent, action, request, teacher), and the kinds of numbers.
@@ -142,11 +139,10 @@ def read_episode(path: Path) -> RecordedEpisode:
     if not path.is_file():
         raise UsageError(f"there is no recorded episode {path}: record some by `consmarl train --record NUMBER …`.")
     try:
-        arrays = _arrays_in(path)
-        header = parse_json_object(str(arrays.pop("header")), "its header")
-    # zipfile has RuntimeErrors too, of archives that it cannot read; so has Python, of headers that go too deep
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise UsageError(f"{path} is not a recorded episode, or it is damaged ({_in_a_line(error)}).") from error
+        arrays = read_arrays(path)
+        header = parse_json_object(str(arrays.pop("header", "")), "its header")
+    except UsageError as error:
+        raise UsageError(f"{path} is not a recorded episode, or it is damaged ({str(error).rstrip('.')}).") from error
     _check_header(path, header)
     _check_arrays(path, arrays)
     groups: dict[str, Arrays] = {"steps": {}, "requests": {}, "teachers": {}, "world": {}}
@@ -154,35 +150,6 @@ def read_episode(path: Path) -> RecordedEpisode:
         group, _, field = name.partition("/")
         groups.setdefault(group, {})[field] = rows
     return RecordedEpisode(header, *(groups[name] for name in ("steps", "requests", "teachers", "world")))
-
-
-def _arrays_in(path: Path) -> Arrays:
-    """Read an archive of arrays without believing what it says of its size."""
-    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        if len(members) > MOST_ARRAYS or sum(member.file_size for member in members) > MOST_BYTES:
-            raise ValueError(f"a record has at most {MOST_ARRAYS} arrays and {MOST_BYTES // 2**20} megabytes")
-        return {member.filename.removesuffix(".npy"): _array_in(archive, member) for member in members}
-
-
-def _array_in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """Read an array of plain numbers or text, of no more bytes than `_arrays_in` has counted."""
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename} is compressed in a way that has no bounds")
-    with archive.open(member) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{member.filename} is an array of another version")
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        content = file.read(member.file_size)  # without a number it would unpack as much as there is
-    if dtype.hasobject:
-        raise ValueError(f"{member.filename} holds Python objects, which could run anything: they are never loaded")
-    if math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(f"{member.filename} has {len(content)} bytes, which is not the size of its shape {shape}")
-    return np.ndarray(shape, dtype, buffer=content, order="F" if is_fortran else "C")
-
-
-def _in_a_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def _check_header(path: Path, header: dict[str, Any]) -> None:
