@@ -1,10 +1,12 @@
 """Reading JSON that anybody may have written: whatever is wrong with it becomes one sentence.
 
 Every JSON file that people pass on (configurations, facts of a run, sweeps, headers) is read here. What comes back is
-shallow enough to copy, compare and write again, and all its text can be written as UTF-8.
+shallow enough to copy, compare and write again, and all its text can be written as UTF-8 and shown on a terminal: what
+would move the cursor, or is half a character, is replaced.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ from consmarl.errors import UsageError
 
 MOST_BYTES = 16 * 2**20  # of a file that holds one object; a configuration has about 2,000
 MOST_LEVELS = 50  # ours have four; Python's own functions give up at a few hundred
+
+_ILLEGIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters; halves of others
+_ILLEGIBLE_IN_JSON = re.compile(r"\\[bfru]|[\x7f-\x9f]")
 
 
 def parse_json(text: str | bytes, what: str) -> Any:
@@ -29,9 +34,7 @@ def parse_json(text: str | bytes, what: str) -> Any:
         raise UsageError(f"{what} is not JSON: {str(error).partition(';')[0].rstrip('.')}.") from error
     if whole.count("[") + whole.count("{") > MOST_LEVELS and _depth(read) > MOST_LEVELS:
         raise _too_deep(what)
-    if "\\ud" in whole.lower() and _has_half_characters(read):
-        raise UsageError(f"{what} is not JSON that can be used: it has halves of characters (\\ud800 to \\udfff).")
-    return read
+    return _legible(read) if _ILLEGIBLE_IN_JSON.search(whole) else read
 
 
 def parse_json_object(text: str | bytes, what: str) -> dict[str, Any]:
@@ -69,12 +72,15 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _has_half_characters(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
+def _legible(value: Any) -> Any:
+    """Return a value with a sign for every character that cannot be shown; only where there may be some."""
+    if isinstance(value, str):
+        return _ILLEGIBLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_legible(each) for each in value]
+    if isinstance(value, dict):
+        return {_legible(name): _legible(each) for name, each in value.items()}
+    return value
 
 
 def _kind(value: Any) -> str:

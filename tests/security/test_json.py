@@ -2,7 +2,6 @@
 
 import pytest
 
-from consmarl.errors import UsageError
 from consmarl.json_files import MOST_BYTES, MOST_LEVELS, parse_json, parse_json_object, read_json_object
 from tests.security.sentences import refused
 
@@ -16,7 +15,6 @@ FAULTS = {
     b'{"a": ': "is not JSON",
     b"\xff\xfe{}": "is not text in UTF-8",
     b'{"a": ' + b"9" * 5000 + b"}": "is not JSON",  # ValueError, not JSONDecodeError
-    b'{"a": "\\ud800"}': "halves of characters",  # cannot be written to a page
     b'{"a": ' + nested(100_000).encode() + b"}": "nested too deeply",
     # parsed by Python without complaint, but too deep to copy or to write again
     b'{"a": ' + nested(MOST_LEVELS + 1).encode() + b"}": "nested too deeply",
@@ -56,6 +54,14 @@ def test_what_is_right_is_read():
     assert parse_json(nested(MOST_LEVELS), "it")
 
 
-def test_refusals_are_usage_errors():
-    with pytest.raises(UsageError):
-        parse_json("{", "it")
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('{"a\\u001b[2J": ["\\u001b]0;x\\u0007"]}', {"a�[2J": ["�]0;x�"]}),  # would clear or rename a terminal
+        ('{"a": "\x9b2J\x7f\\r\\b"}', {"a": "�2J���"}),
+        ('{"a": "\\ud800 x\\udc80"}', {"a": "� x�"}),  # cannot be written to a page
+        ('{"a": "\\\\u001b é\\n\\t\\ud83d\\ude00"}', {"a": "\\u001b é\n\t😀"}),  # all of this is legible
+    ],
+)
+def test_characters_that_cannot_be_shown_are_replaced(written, shown):
+    assert parse_json(written, "it") == shown

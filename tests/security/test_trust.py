@@ -36,7 +36,7 @@ def elsewhere(tmp_path, monkeypatch):
     assert hostile.MODULE not in sys.modules
 
 
-@pytest.fixture(params=hostile.NAMED)
+@pytest.fixture(params=["system", "module"])
 def named(request):
     return hostile.NAMED[request.param]
 

@@ -75,7 +75,7 @@ def _print_finals(groups: list[Group]) -> None:
     from consmarl.report.tables import final_table
     from consmarl.report.words import with_bounds
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)  # what runs are called is text
     for world, there in by_world(groups).items():
         found = final_table(there)
         table = Table(world, "seeds", "final return [95 %]", "area under curve", box=None, pad_edge=False)
