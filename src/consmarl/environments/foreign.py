@@ -6,6 +6,7 @@ They step in Python, one at a time. Observations are float32 and are stored as t
 import functools
 import importlib
 import inspect
+import shlex
 import sys
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
@@ -30,6 +31,11 @@ MOST_ACTIONS = 256  # replay keeps an action in a byte
 def is_foreign(id: str) -> bool:
     """Whether an id names an environment that steps in Python."""
     return id.startswith(PREFIXES)
+
+
+def confirmation(id: str) -> str:
+    """Return what to add to a command on a run in this environment: nothing, or " --env ID" for somebody else's."""
+    return f" --env {shlex.quote(id)}" if is_foreign(id) else ""
 
 
 def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":

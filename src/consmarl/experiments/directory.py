@@ -18,17 +18,29 @@ from consmarl import __version__
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
-from consmarl.files import CONFIG, FACTS, FAILURE, RESULT, explained, replacing
+from consmarl.files import (
+    CHECKPOINTS,
+    CONFIG,
+    EVENTS,
+    EXCHANGES,
+    FACTS,
+    FAILURE,
+    LOCK,
+    LOG,
+    RESULT,
+    explained,
+    replacing,
+)
 from consmarl.json_files import read_json_object
 
 FORMAT = 1
-LOCK = ".lock"
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
 
 @contextmanager
 def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterator[None]:
     """Keep a directory to this process; the lock of a process that is killed goes with it."""
+    refuse_links(directory)
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
         lock = FileLock(directory / LOCK, timeout=patience_seconds)
@@ -40,6 +52,16 @@ def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterat
         yield
     finally:
         lock.release()
+
+
+def refuse_links(directory: Path) -> None:
+    """Refuse to write through links: a directory that somebody sent may have some that lead to files of the user's."""
+    for name in (LOCK, LOG, CHECKPOINTS, EVENTS, EXCHANGES):  # all else is replaced, not written to
+        if (directory / name).is_symlink():
+            raise UsageError(
+                f"{directory / name} is a link to another place, where nothing is written: put what it leads to there "
+                f"instead, or remove it."
+            )
 
 
 def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
+from consmarl.environments.foreign import confirmation
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
@@ -38,7 +39,10 @@ def train(config: TrainConfig, out: Path | None = None, *, label: str | None = N
     trainer = config.trainer()  # which may find fault with the configuration: nothing is written before
     with held(out, "a run"):
         if (out / CONFIG).exists():
-            raise UsageError(f"{out} holds a run already: go on with `consmarl resume {out}`, or choose another place.")
+            raise UsageError(
+                f"{out} holds a run already: go on with `consmarl resume {out}{confirmation(config.env)}`, or choose "
+                f"another place."
+            )
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
         begin_session(out, 0, label)
@@ -101,7 +105,8 @@ class _Session:
                     self._save(state, episode)
                 if stop.is_made and episode < config.episodes:
                     raise InterruptedRun(
-                        f"stopped and saved after {episode} episodes: go on with `consmarl resume {out}`."
+                        f"stopped and saved after {episode} episodes: go on with `consmarl resume "
+                        f"{out}{confirmation(config.env)}`."
                     )
             self._conclude(state)
 
