@@ -234,6 +234,19 @@ def test_code_is_chosen_by_name_in_one_place_only():
     assert found == DANGEROUS
 
 
+# Whoever else reads JSON reads what this process, or one that it has started, has just written.
+READ_JSON = {
+    "json_files.py", "experiments/bench.py", "experiments/sweeps/worker.py", "experiments/train.py",
+    "training/checkpoints.py", "viewer/packing.py", "viewer/staging.py", "viewer/view.py",
+}  # fmt: skip
+
+
+def test_json_that_people_pass_on_is_read_in_one_place():
+    """A report reads files by itself, in `report/`: it has tests of its own."""
+    found = {path for path, tree in sources().items() if {"loads", "load"} & {name for name, _ in called(tree)}}
+    assert {path for path in found if not path.startswith("report/")} == READ_JSON
+
+
 def test_nothing_is_unpickled():
     for path, tree in sources().items():
         for node in ast.walk(tree):
