@@ -2,6 +2,7 @@
 
 import pytest
 
+from consmarl.experiments.settings import settings_from
 from consmarl.json_files import MOST_BYTES, MOST_LEVELS, parse_json, parse_json_object, read_json_object
 from tests.security.sentences import refused
 
@@ -65,3 +66,10 @@ def test_what_is_right_is_read():
 )
 def test_characters_that_cannot_be_shown_are_replaced(written, shown):
     assert parse_json(written, "it") == shown
+
+
+@pytest.mark.parametrize(
+    "value", ["-" * 100_000 + "1", "-" * 3000 + "1", "(" * 5000, "1+" * 5000 + "1", "{[]: 1}", "x." * 5000]
+)
+def test_settings_of_worlds_are_literals_or_words_however_they_are_written(value):
+    assert settings_from((f"name={value}",)) == {"name": value}

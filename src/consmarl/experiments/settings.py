@@ -15,6 +15,6 @@ def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
             raise UsageError(f"a setting is written NAME=VALUE, such as num_agents=8, not {pair!r}.")
         try:
             settings[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # no literal, or none that ends
             settings[name] = value
     return settings
