@@ -195,6 +195,22 @@ class TestWithPermission:
         assert passed.trainer().world.num_agents == 3
 
 
+@pytest.mark.usefixtures("compile_quickly")
+def test_a_sweeps_worker_runs_what_the_user_trusts():
+    options = {"episodes": 2, "hidden_size": 2, "batch_episodes": 1, "replay_episodes": 2, "warmup_steps": 0,
+               "evaluation_episodes": 1, "final_episodes": 1, "tensorboard": False}  # fmt: skip
+    named = {"envs": [TestWithPermission.ENV], "set": list(TestWithPermission.SETTINGS)}
+    file = hostile.write_json(Path("sweep.json"), {"methods": ["iql"], "seeds": [0], "options": options} | named)
+    command = ["sweep", "--config", str(file), "--out", "runs", "--workers", "1"]
+    assert main(command) == 2
+    assert not Path("runs").exists()
+    (run,) = runs_of(SweepRequest(config=file))
+    (Path("runs") / run.name).mkdir(parents=True)  # as if it had begun, so that the worker reads this file as well
+    (Path("runs") / run.name / "config.json").write_text(run.config.to_json())
+    assert main([*command, "--trust"]) == 0
+    assert (Path("runs") / run.name / "result.json").is_file()
+
+
 PACKAGE = Path(consmarl.__file__).parent
 
 

@@ -35,7 +35,7 @@ def main() -> int:
     threading.Thread(target=_end_when_alone, daemon=True).start()
     out = Path(job["out"])
     try:
-        _work(TrainConfig.from_json(job["config"], trust=job["trust"]), out, job["label"])
+        _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr)
         return 130
