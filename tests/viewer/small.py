@@ -4,7 +4,9 @@ import dataclasses
 
 import numpy as np
 
+from consmarl.experiments import exchanges
 from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.experiments.methods import Method
 from consmarl.experiments.sharing_options import ShareOptions
 
@@ -23,6 +25,18 @@ CONFIGS = {"cons": CONS, "adhoc-td": ADHOC_TD, "iql": IQL}
 def record_of(run, number):
     with np.load(run / "exchanges" / f"episode-{number:09d}.npz") as archive:
         return {name: archive[name] for name in archive.files}
+
+
+def played(recorded, kind, number, bonus):
+    """Return a recorded episode as if it had been staged, with so much more reward in the end; silent, nobody asks."""
+    count = 0 if kind == exchanges.SILENT else len(recorded.requests["step"])
+    rewards = recorded.steps["rewards"].copy()
+    rewards[-1, 0] += bonus
+    requests, teachers = (
+        {name: rows[:count] for name, rows in each.items()} for each in (recorded.requests, recorded.teachers)
+    )
+    header = recorded.header | {"kind": kind, "episode": number, "after": 60}
+    return RecordedEpisode(header, recorded.steps | {"rewards": rewards}, requests, teachers, recorded.world)
 
 
 def contents(directory):

@@ -24,9 +24,14 @@ from consmarl.viewer.summaries import series_of, summary_of
 from consmarl.viewer.view import Viewed
 
 PACKAGE = "consmarl.viewer"
-SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "exchange.js", "sees.js", "team.js",
-           "chart.js", "paired.js", "overtime.js", "pane.js", "player.js", "main.js")  # fmt: skip
+SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "leftout.js", "exchange.js", "sees.js",
+           "team.js", "chart.js", "paired.js", "overtime.js", "pane.js", "player.js", "main.js")  # fmt: skip
 SOON_SHARE, LATE_SHARE = 0.1, 0.75  # of the episodes in which sharing is on
+PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and when they were
+    exchanges.EVALUATION: ("e", "Evaluation", "greedy, without sharing, after {after:,} episodes"),
+    exchanges.STAGED: ("s", "Staged", "as training goes on after {after:,} episodes"),
+    exchanges.SILENT: ("s", "Staged", "as training goes on after {after:,} episodes, but nobody asks"),
+}
 CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
 
 
@@ -34,7 +39,7 @@ def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
     """Write the page; return its path."""
     blocks: list[str] = []
     runs = [_described(each, name, blocks) for each, name in zip(viewed, _names(viewed), strict=True)]
-    compared = pairs.described(pairs.paired_returns(*(each.episodes for each in viewed))) if _is_paired(viewed) else None
+    compared = _compared(viewed)
     glossary = {key: entry._asdict() for key, entry in glossary_of([each.sharing for each in viewed]).items()}
     text = template_environment(PACKAGE).get_template("view.html.jinja").render(
         css=template_text("consmarl.report", "theme.css") + template_text(PACKAGE, "view.css"),
@@ -44,13 +49,12 @@ def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
         agents=[_colours(colour) for colour in map(hexadecimal, AGENT_COLOURS)],
         glossary=glossary,
         pairs=compared,
-        runs=runs,
         data=safe_json({"runs": runs, "cell": CELL, "replies": {reply.name: reply.value for reply in Reply},
                         "glossary": glossary, "pairs": compared}),
         blocks=blocks,
     )  # fmt: skip
     with replacing(out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="replace")  # half a character in a label is no character
     return out
 
 
@@ -73,6 +77,14 @@ def _names(viewed: Sequence[Viewed]) -> list[str]:
 def _is_paired(viewed: Sequence[Viewed]) -> bool:
     """Tell whether episodes are compared with their twins in which nobody asks."""
     return viewed[-1].episodes[0].kind == exchanges.SILENT
+
+
+def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
+    """Return what sharing does to the return, where that is what the page shows."""
+    if not _is_paired(viewed):
+        return None
+    told, silent = (each.episodes for each in viewed)
+    return pairs.described(pairs.paired_returns(told, silent))
 
 
 def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
@@ -135,7 +147,8 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
     if isinstance(sharing, Mechanism):
         purse = sharing.purse(first.num_agents, first.num_actions)
         described |= {"start_episode": sharing.start_episode, "budgets": purse._asdict(),
-                      "ask_gate": sharing.ask_gate.value, "has_answer_budget": sharing.enforces_answer_budget}  # fmt: skip
+                      "ask_gate": sharing.ask_gate.value,
+                      "has_answer_budget": sharing.enforces_answer_budget}  # fmt: skip
     if world:
         described["world"] = {
             "grid": world.grid,
@@ -152,20 +165,15 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
     """Return what an episode is called, and when it was."""
-    number, after = recorded.episode, f"{recorded.header.get('after', 0):,}"
-    played = {
-        exchanges.EVALUATION: ("e", "Evaluation", f"greedy, without sharing, after {after} episodes"),
-        exchanges.STAGED: ("s", "Staged", f"as training goes on after {after} episodes"),
-        exchanges.SILENT: ("s", "Staged", f"as training goes on after {after} episodes, but nobody asks"),
-    }
-    if recorded.kind in played:
-        letter, word, note = played[recorded.kind]
+    number = recorded.episode
+    if recorded.kind in PLAYED:
+        letter, word, note = PLAYED[recorded.kind]
         return {
             "key": f"{letter}{number}",
             "kind": recorded.kind,
             "number": number,
             "name": f"{word} {number}",
-            "note": note,
+            "note": note.format(after=recorded.header["after"]),
         }
     return {"key": str(number), "kind": recorded.kind, "number": number, "name": f"Episode {number:,}",
             "note": _phase(number, viewed)}  # fmt: skip

@@ -67,46 +67,9 @@ class Exchange {
     if (!this.isCons) return `It follows the majority: ${did}.`;
     const sureness = shown(episode.at("requests/confidence_after", request));
     if (episode.at("requests/is_best", request)) return `It takes what is best now, as it does with probability ${sureness}: ${did}.`;
-    const excluded = this.excluded(episode, request);
+    const excluded = excludedActions(episode, request);
     if (!excluded.length) return `It draws from all actions: ${did}.`;
     return `It leaves out ${listed(excluded.map((action) => this.name(action)))} and draws from the rest: ${did}.`;
-  }
-
-  // The actions that were left out of the draw, the least likely first.
-  excluded(episode, request) {
-    const after = episode.row("requests/policy_after", request);
-    return [...after.keys()].filter((action) => episode.at("absorbed/is_excluded", request, action))
-      .sort((left, right) => after[left] - after[right] || left - right);
-  }
-
-  // Why actions were left out, or none: in which part of 0 to 1 the new policy's confidence lies (Algorithm 1).
-  why(episode, request) {
-    if (!this.isCons || !episode.isAdvised(request)) return [];
-    const excluded = this.excluded(episode, request), isBest = episode.at("requests/is_best", request) === 1;
-    if (!isBest && !excluded.length) return [make("p", { class: "why" }, "No action is left out: in this run the student draws from all of them.")];
-    const confidence = episode.at("requests/confidence_after", request), numParts = episode.numActions - 1;
-    // in single precision, as the record has it
-    const count = isBest ? Math.max(1, Math.min(numParts, Math.ceil(Math.fround(confidence * numParts)))) : excluded.length;
-    const low = (count - 1) / numParts, high = count / numParts;
-    const part = `${count > 1 ? `above ${shown(low, 2)}, ` : ""}at most ${shown(high, 2)}`;
-    const sure = ["The new policy’s confidence ", term("confidence_after", this.run), ` is ${shown(confidence)}`];
-    const cut = numParts === 1 ? "With two actions, that always means one is left out" :
-      `With ${episode.numActions} actions the range from 0 to 1 is cut into ${numParts} equal parts, and ${shown(confidence)} lies in part ${count} (${part})`;
-    const least = count === 1 ? "least likely action" : `${count} least likely actions`;
-    const told = isBest ?
-      [make("b", {}, "Why no action is left out: "), ...sure, ", so with that probability the student takes the most likely action at once, ",
-        `which it did here. Otherwise it would have left out the ${least}.`] :
-      [make("b", {}, `Why ${listed(excluded.map((action) => this.name(action)))} ${count === 1 ? "is" : "are"} left out: `), ...sure,
-        `. ${cut}, so the ${least} of the new policy ${count === 1 ? "is" : "are"} left out (`, term("excluded", this.run), ` = ${count}): `,
-        `${listed(excluded.map((action) => `${this.name(action)} (${shown(episode.at("requests/policy_after", request, action))})`))}. `,
-        `${this.tie(episode, request, excluded)}The surer the new policy, the fewer actions remain in the draw.`];
-    return [make("p", { class: "why", "data-why": isBest ? "best" : "left-out", "data-low": low, "data-high": high, "data-count": count }, ...told)];
-  }
-
-  tie(episode, request, excluded) {
-    const after = episode.row("requests/policy_after", request), last = after[excluded.at(-1)];
-    const isTied = [...after.keys()].some((action) => !excluded.includes(action) && after[action] === last);
-    return isTied ? "Of equally likely actions the first in the list goes. " : "";
   }
 
   ledTo(episode, step, agent) {
@@ -124,7 +87,7 @@ class Exchange {
 
   parts(episode, step, agent, request) {
     const choices = this.choices(episode, step, agent, request), facts = this.facts(episode, step, agent, request);
-    return [choices, ...this.why(episode, request), facts, ...this.teachers.draw(episode, request)];
+    return [choices, ...(this.isCons ? whyLeftOut(this.run, episode, request) : []), facts, ...this.teachers.draw(episode, request)];
   }
 
   // Its probabilities before and after, action by action, and who spoke for and against.
@@ -132,7 +95,8 @@ class Exchange {
     const isUsed = episode.isAdvised(request), kind = this.isCons ? "after the answers" : "by votes";
     const key = make("p", { class: "key" }, make("span", { class: "swatch before" }), " before ", term("policy", this.run),
       make("span", { class: "swatch after" }), ` ${kind} `, ...(this.isCons ? [term("policy_after", this.run)] : []),
-      isUsed ? "" : ", which it does not use", make("span", { class: "scale" }, "bars: probability from 0 to 1, in every step and run"));
+      isUsed ? "" : ", which it does not use", ...(this.isCons ? [make("span", { class: "swatch" }), term("modified", this.run), " in between"] : []),
+      make("span", { class: "scale" }, "bars: probability from 0 to 1, in every step and run"));
     const actions = [...Array(episode.numActions).keys()];
     return make("div", { class: `choices${isUsed ? "" : " is-unused"}`, role: "list" }, key,
       ...actions.map((action) => this.choice(episode, step, agent, request, action)));

@@ -36,11 +36,17 @@ function showNote(button, key, run) {
   all.addEventListener("click", () => { closeNote(); showGlossary(key); });
   button.setAttribute("aria-expanded", "true");
   button.after(note); // so that the next tab stop is the note's own button
-  const at = button.getBoundingClientRect(), { width, height } = note.getBoundingClientRect();
-  const below = at.bottom + 6;
+  openNote = { button, note };
+  placeNote();
+}
+
+// Below its symbol, or above where there is no room; it goes with the symbol when something scrolls.
+function placeNote() {
+  if (!openNote) return;
+  const { button, note } = openNote;
+  const at = button.getBoundingClientRect(), { width, height } = note.getBoundingClientRect(), below = at.bottom + 6;
   note.style.left = `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`;
   note.style.top = `${below + height <= innerHeight ? below : Math.max(8, at.top - height - 6)}px`;
-  openNote = { button, note };
 }
 
 function closeNote() {
@@ -77,7 +83,8 @@ function setUpGlossary() {
   document.addEventListener("focusin", ({ target }) => {
     if (openNote && !openNote.note.contains(target) && target !== openNote.button) closeNote();
   });
-  document.addEventListener("scroll", closeNote, { capture: true, passive: true });
+  document.addEventListener("scroll", placeNote, { capture: true, passive: true });
+  window.addEventListener("resize", placeNote);
 }
 
 // Returns whether there was a note to close.

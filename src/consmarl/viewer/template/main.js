@@ -22,6 +22,7 @@ class App {
     this.player = new Player(this);
     this.setUpRuns();
     document.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("pointerdown", () => { this.isTabbing = false; });
     window.addEventListener("hashchange", () => this.recall());
   }
 
@@ -57,7 +58,9 @@ class App {
   // Put the shown runs on the page, and say whether they start alike.
   lay() {
     const holder = document.querySelector("[data-panes]");
-    holder.replaceChildren(...this.panes.map((pane) => pane.element));
+    const elements = this.panes.map((pane) => pane.element);
+    const isLaid = holder.childElementCount === elements.length && elements.every((each, place) => holder.children[place] === each);
+    if (!isLaid) holder.replaceChildren(...elements); // which takes the focus away
     holder.classList.toggle("is-pair", this.panes.length > 1);
     for (const button of document.querySelectorAll("[data-which]"))
       button.setAttribute("aria-pressed", button.dataset.which === this.shownRuns);
@@ -127,8 +130,9 @@ class App {
     const { target } = event, isTyping = target.matches("select, textarea, input:not([type=range]):not([type=checkbox])");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return; // lists have Home, End and letters of their own
     if (event.key === "Escape" && leaveNote()) return;
-    // whoever tabs to a wide table scrolls it by the arrows
-    if (event.key.startsWith("Arrow") && target.matches(".scroll:focus-visible")) return;
+    if (event.key === "Tab") this.isTabbing = true;
+    const isWide = target.matches(".scroll") && target.scrollWidth > target.clientWidth;
+    if (event.key.startsWith("Arrow") && isWide && this.isTabbing) return; // by which whoever tabs to a wide table scrolls it
     const isButton = target.matches("button, summary, input[type=checkbox]");
     if (event.key === " " && isButton) return; // which the space bar presses
     const { episodes } = data.runs[0], at = episodes.findIndex((each) => each.key === this.key);
