@@ -1,5 +1,7 @@
 """The page as people use it: in a browser, from a file, by mouse and by keyboard."""
 
+import dataclasses
+import json
 import re
 
 import jax
@@ -9,7 +11,7 @@ import pytest
 import consmarl
 from consmarl.experiments import exchanges
 from consmarl.experiments.settings import settings_from
-from consmarl.report.runs import read_run
+from consmarl.report.runs import Run, read_run
 from consmarl.report.statistics import interval
 from consmarl.sharing.record import Reply
 from consmarl.viewer.moments import states_of
@@ -355,6 +357,21 @@ def test_the_list_of_symbols_has_the_values_of_this_run(opened, address):
     assert "preset: paper" in page.locator("[data-settings]").text_content()
 
 
+def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(opened, tmp_path):
+    config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1)
+    run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
+    page = opened(write_page([Viewed(run, config, [small.crowd(9)])], tmp_path / "page.html").as_uri())
+    silent = page.locator(".teachers .is-silent")
+    assert silent.count() == 7
+    assert not any(line.is_visible() for line in silent.all())
+    assert "7 are silent: knows less (7)." in page.locator(".folded").text_content()
+    page.locator(".folded button").click()
+    assert all(line.is_visible() for line in silent.all())
+    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    assert all(line.is_visible() for line in silent.all())
+
+
 def test_the_next_change_is_the_next_recorded_one(opened, address, cons_run):
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     steps = recorded.steps
@@ -493,7 +510,7 @@ def test_with_and_without_sharing_the_difference_is_told_with_its_interval(opene
     page.locator(".pairs circle[data-key=s5]").click()
     reach(page, "s5/0/1")
     assert page.locator(".pairs .is-shown").get_attribute("data-key") == "s5"
-    assert page.locator(".charts").count() == 1  # where nobody asks, the run's requests have no place
+    assert page.locator(".charts:visible").count() == 1  # where nobody asks, the run's requests have no place
 
 
 def test_votes_of_adhoc_td_are_shown(opened, pair_address, adhoc_run):

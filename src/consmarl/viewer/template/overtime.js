@@ -11,9 +11,11 @@ class OverTime {
     if (run.series.episode.length && this.isSharing) this.makeCharts();
     this.table = make("table", { class: "episodes" });
     this.matrix = make("div", { class: "matrix" });
-    if (this.charts.length) body.append(make("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
-    body.append(make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table, "tall"),
-      ...(this.isSharing ? [make("p", { class: "note" }, HOW_COUNTED)] : [])));
+    const charts = make("div", { class: "charts" }, ...this.charts.map((chart) => chart.element));
+    charts.hidden = !this.charts.length;
+    const episodes = make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table, "tall"),
+      ...(this.isSharing ? [make("p", { class: "note" }, HOW_COUNTED)] : []));
+    body.append(...(data.pairs ? [episodes, charts] : [charts, episodes])); // pairs are compared side by side
     if (this.isSharing) body.append(this.matrixCard());
   }
 
