@@ -1,6 +1,7 @@
 """`consmarl view`: which episodes of which runs, and the page that replays them."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,11 +151,18 @@ def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
     """Read a record, and check that it is this run's."""
     path = exchanges.episode_path(run, number)
     recorded = exchanges.read_episode(path)
+    if recorded.kind != exchanges.TRAINING:
+        raise UsageError(f"{path} is damaged: its header should say that it is an episode of training.")
     theirs, ours = recorded.header["config"], json.loads(config.to_json())
     if recorded.episode != number or any(theirs.get(name) != ours.get(name) for name in TELLING):
         raise UsageError(
-            f"{path} is a record of another run, episode {recorded.episode} of {theirs.get('method')} in "
-            f"{theirs.get('env')} with seed {theirs.get('seed')}: "
+            f"{path} is a record of another run, episode {recorded.episode} of {_in_short(theirs.get('method'))} in "
+            f"{_in_short(theirs.get('env'))} with seed {_in_short(theirs.get('seed'))}: "
             f"{EXCHANGES}/ takes only what this run has recorded."
         )
     return recorded
+
+
+def _in_short(told: Any) -> str:
+    """Return something out of a file as a few words in one line."""
+    return textwrap.shorten(str(told), 60, placeholder=" …")
