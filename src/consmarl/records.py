@@ -65,7 +65,7 @@ def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
     (kind,) = kinds
     if typing.get_origin(kind) is tuple:
         return _tuple(name, typing.get_args(kind), value)
-    if not isinstance(kind, type):
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return value
     if issubclass(kind, enum.Enum):
         return _member(name, kind, value)
@@ -74,7 +74,7 @@ def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
     if isinstance(value, Mapping) and dataclasses.is_dataclass(default) and isinstance(default, kind):
         return replaced(default, value, f"{name}.")
     if not isinstance(value, kind):
-        raise UsageError(f"{name} must be {_with_article(kind.__name__)}, not {_shown(value)}.")
+        raise UsageError(f"{name} must be of type {kind.__name__}, not {_shown(value)}.")
     return value
 
 
@@ -135,10 +135,6 @@ def _hints(kind: type) -> dict[str, Any]:
         return typing.get_type_hints(kind)
     except NameError:  # names that only a type checker knows: a record with such hints has to check itself
         return {}
-
-
-def _with_article(name: str) -> str:
-    return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
 
 
 def _shown(value: Any) -> str:

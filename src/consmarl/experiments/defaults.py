@@ -49,6 +49,8 @@ def departing(config: "TrainConfig", names: Iterable[str]) -> "TrainConfig":
 
     They are by default no longer. If defaults of others hang on one of them, these are open again.
     """
+    if not config.by_default:
+        return config
     named = set(names)
     left = [name for name in config.by_default if name not in named]
     if not named & DECIDING:

@@ -233,8 +233,8 @@ def _fitting(sharing: Mechanism, episodes: int | None) -> Mechanism:
         if is_usual:
             _warn(
                 f"nothing is shared until episode {sharing.start_episode:,} is over: pass "
-                f"{type(sharing).__name__}(start_episode=0) to begin at once, or episodes=… to let the start fit your "
-                "run."
+                f"{type(sharing).__name__}(start_episode=0) to share from the second episode on, or episodes=… to let "
+                "the start fit your run."
             )
         return sharing
     validation.whole_number("episodes", episodes, least=1)
