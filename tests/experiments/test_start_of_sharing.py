@@ -1,6 +1,7 @@
 """Sharing begins within the run, or somebody says that it does not."""
 
 import pytest
+from tests.report.handmade import write_run
 
 from consmarl import Preset, TrainConfig
 from consmarl.cli import main
@@ -11,7 +12,6 @@ from consmarl.report.finals import by_world
 from consmarl.report.findings import cautions
 from consmarl.report.runs import grouped, read_runs
 from consmarl.training.loop import Trainer
-from tests.report.handmade import write_run
 
 SHORT = dict(method="cons", episodes=2_000)
 

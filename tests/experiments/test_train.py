@@ -133,7 +133,7 @@ def test_periods_are_made_to_fit_the_run():
 
 
 def test_no_second_run_begins_in_a_directory_that_has_one(uninterrupted):
-    with pytest.raises(UsageError, match="consmarl resume .* or begin another one elsewhere with --out"):
+    with pytest.raises(UsageError, match=r"consmarl resume .* or begin another one elsewhere with --out"):
         train(TrainConfig(**SMALL), uninterrupted)
 
 
