@@ -254,7 +254,7 @@ def train_command(options: Sequence[str]) -> Any:
 
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
         out: Path | None = None
-        """Directory of the run; by default runs/ and a name made of world, method, preset, exploration and seed."""
+        """Directory of the run; by default runs/ and a name made of world, method, seed and changed settings."""
         config: Path | None = None
         """A configuration to begin with, such as another run's config.json; other options depart from it."""
         trust: bool = False

@@ -74,7 +74,7 @@ def option_names(kind: Any, prefix: str = "--") -> Iterator[str]:
         option = name.replace("_", "-")
         if dataclasses.is_dataclass(inner):
             yield from option_names(inner, prefix if marks else f"{prefix}{option}.")
-        elif tyro.conf.Positional not in marks:
+        elif tyro.conf.Positional not in marks and tyro.conf.Suppress not in marks:
             yield prefix + option
             if inner is bool:
                 yield f"{prefix}no-{option}"

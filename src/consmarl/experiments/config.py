@@ -6,34 +6,33 @@ Each setting says where its default comes from: [P] the paper's table, [C] the a
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
+
+import tyro
 
 from consmarl.environments import validation
-from consmarl.environments.foreign import foreign_world, is_foreign
-from consmarl.environments.registry import make
-from consmarl.environments.treasure import FindTreasure
+from consmarl.environments.foreign import is_foreign
 from consmarl.environments.trust import Trust, confirmed
 from consmarl.errors import UsageError
-from consmarl.experiments.explorations import EXPLORATIONS, ExplorationKind
+from consmarl.experiments.building import AnyTrainer as AnyTrainer
+from consmarl.experiments.building import build_trainer
+from consmarl.experiments.defaults import check_names, departing, resolved
+from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.learn_options import LearnOptions
 from consmarl.experiments.method_checks import check_method
 from consmarl.experiments.methods import METHODS, Method, MethodEntry
-from consmarl.experiments.reading import flat_settings, plain, typed_settings
-from consmarl.experiments.settings import settings_from
+from consmarl.experiments.naming import run_name
+from consmarl.experiments.reading import changed, flat_settings, plain
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.json_files import parse_json_object, read_json_object
-from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.learners.networks import Weights
 from consmarl.learners.rewards import RewardOf
+from consmarl.records import settle
 from consmarl.sharing.options import Preset
 from consmarl.training.exploration import LinearSchedule
-from consmarl.training.loop import Trainer
-from consmarl.training.python_loop import PythonTrainer
-
-AnyTrainer = Trainer | PythonTrainer
 
 
 @dataclass(frozen=True)
@@ -111,9 +110,13 @@ class TrainConfig:
     """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
+    by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
+    """Settings that nobody set and whose defaults are filled in; `resolved` keeps it."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without building anything."""
+        """Bring what was given into its types, and check what can be checked without building anything."""
+        settle(self)
+        check_names(self)
         for name, least in _WHOLE_NUMBERS.items():
             validation.whole_number(name, getattr(self, name), least=least)
         for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every", "epsilon_anneal_steps"):
@@ -180,14 +183,14 @@ class TrainConfig:
         return dataclasses.replace(self.entry.epsilon(episode_limit), **given)
 
     @property
+    def sharing_start(self) -> int | None:
+        """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
+        return self.share.start(self.sharing_kind, self.preset, self.episodes)
+
+    @property
     def name(self) -> str:
-        """A name for the run that tells it from others of its kind."""
-        world = self.env.replace(":", "-")  # not every system has colons in names of files
-        shares = self.sharing_kind is not SharingKind.NONE
-        sharing = self.sharing_kind.value if self.sharing_kind is not self.entry.sharing else None
-        preset = self.preset.value if shares else None
-        parts = [world, self.method.value, sharing and f"sharing-{sharing}", preset, self.exploration_kind.value]
-        return "-".join([*filter(None, parts), str(self.seed)])
+        """A name for the run that tells it from others."""
+        return run_name(self)
 
     @property
     def round_episodes(self) -> int:
@@ -216,42 +219,16 @@ class TrainConfig:
         """How many episodes lie between checkpoints."""
         return self.checkpoint_every or _share_of(self.episodes, 8, self.chunk_episodes)
 
+    def resolved(self, world: Any = None) -> "TrainConfig":
+        """Return it with a value for every setting that its method has; those that were open are in `by_default`.
+
+        Somebody else's world is not built for it: what depends on one stays open until the `world` is given.
+        """
+        return resolved(self, world)
+
     def trainer(self) -> AnyTrainer:
         """Build the run's parts."""
-        settings = settings_from(self.set)
-        parts: dict[str, Any] = dict(
-            exploration=EXPLORATIONS[self.exploration_kind],
-            batch_episodes=self.batch_episodes,
-            replay_episodes=self.replay_episodes,
-            warmup_steps=self.warmup_steps,
-        )
-        if is_foreign(self.env):
-            foreign = foreign_world(self.env, **settings)
-            parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, foreign)
-            parts["epsilon"] = self.epsilon(foreign.episode_limit)
-            return PythonTrainer(world=foreign, learner=self._learner(TeamSpec.of(foreign), acts_as_one=False), **parts)
-        world = make(self.env, **settings)
-        parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, world)
-        parts["epsilon"] = self.epsilon(world.episode_limit)
-        learner = self._learner(TeamSpec.of(world), acts_as_one=isinstance(world, FindTreasure))
-        return Trainer(world=world, learner=learner, num_envs=self.round_episodes, num_devices=self.devices, **parts)
-
-    def _learner(self, spec: TeamSpec, *, acts_as_one: bool) -> AnyLearner:
-        """Build the learner; a team that acts as one shares weights and reward unless told otherwise."""
-        settings: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit")
-        }
-        if self.weights is not None or self.entry.weights_by_world:
-            settings["weights"] = self.weights or (Weights.SHARED if acts_as_one else Weights.SEPARATE)
-        if self.entry.has("reward_of"):
-            settings["reward_of"] = self.reward_of or (RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL)
-        build: Any = self.entry.learner
-        learner = build(spec, **settings, **self.learn.given())
-        if self.learning_rate is None:
-            return cast("AnyLearner", learner)
-        optimiser = dataclasses.replace(learner.optimiser, learning_rate=self.learning_rate)
-        return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))
+        return build_trainer(self)
 
     def to_json(self) -> str:
         """Write it down."""
@@ -284,14 +261,15 @@ class TrainConfig:
         return dataclasses.replace(self, env=str(self.env))
 
     def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
-        """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values."""
-        rest = dict(options)
-        groups: dict[str, Any] = {}
-        for group, kind in (("share", ShareOptions), ("learn", LearnOptions)):
-            prefix = f"{group}."
-            own = {name.removeprefix(prefix): rest.pop(name) for name in options if name.startswith(prefix)}
-            groups[group] = dataclasses.replace(getattr(self, group), **typed_settings(kind, own, prefix))
-        return dataclasses.replace(self, **groups, **typed_settings(TrainConfig, rest, ""))
+        """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values.
+
+        Defaults that were filled in stay, unless they hang on what is changed: another method has others.
+        """
+        return changed(self.departing(options), options)
+
+    def departing(self, names: Iterable[str]) -> "TrainConfig":
+        """Return it ready to be changed in these settings: filled-in defaults that hang on them are open again."""
+        return departing(self, names)
 
 
 _WHOLE_NUMBERS = {

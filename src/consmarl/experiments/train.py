@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,33 +20,40 @@ from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
+from consmarl.experiments.method_checks import why_nobody_shares
 from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
 from consmarl.experiments.rows import RowWriter
 from consmarl.files import CHECKPOINTS, CONFIG, FAILURE, METRICS, POLICY, RESULT, replacing
 from consmarl.learners.devices import use_devices
+from consmarl.records import typed
 from consmarl.training import checkpoints
 from consmarl.training.parts import TrainState
 
 
-def train(config: TrainConfig, out: Path | None = None, *, label: str | None = None) -> Path:
+def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, label: str | None = None) -> Path:
     """Train from the beginning in a new directory; return the directory.
 
-    `out` is runs/ and the configuration's name unless told otherwise; `label` is what reports call the run.
+    `config` may be a dict of settings. `out` is runs/ and the configuration's name unless told otherwise; `label` is
+    what reports call the run.
     """
-    out = Path("runs") / config.name if out is None else Path(out)
-    use_devices(config.devices)
-    trainer = config.trainer()  # which may find fault with the configuration: nothing is written before
+    wanted = TrainConfig().with_options(config) if isinstance(config, Mapping) else typed("config", TrainConfig, config)
+    out = Path("runs") / wanted.name if out is None else Path(out)
+    use_devices(wanted.devices)
+    trainer = wanted.trainer()  # which may find fault with the configuration: nothing is written before
+    config = wanted.resolved(trainer.world)
     with held(out, "a run"):
         if (out / CONFIG).exists():
             raise UsageError(
-                f"{out} holds a run already: go on with `consmarl resume {out}{confirmation(config.env)}`, or choose "
-                f"another place."
+                f"{out} holds a run already: go on with `consmarl resume {out}{confirmation(config.env)}`, or begin "
+                "another one elsewhere with --out DIRECTORY."
             )
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
         begin_session(out, 0, label)
+        if sentence := why_nobody_shares(config):
+            Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
         _Session(config, trainer, out).finish(trainer.init(config.seed), episode=0)
     return out
 

@@ -20,6 +20,7 @@ METHOD_NAMES = {
 }  # fmt: skip
 SHARING_METHODS = ("adhoc-td", "cons")
 GROUPS = ("share", "learn")  # groups of settings
+BY_DEFAULT = "by_default"  # names of settings that were left to method, preset, world and length
 # Settings that decide what is written down and not what is learned: runs that differ in them alone are of one kind.
 HOUSEKEEPING = {
     "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
@@ -78,6 +79,12 @@ class Run:
         episodes = np.array([episode for episode, _ in points], np.int64)
         return episodes, np.array([value for _, value in points], np.float64)
 
+    @property
+    def by_default(self) -> frozenset[str]:
+        """Names of the settings that nobody set; older runs do not tell."""
+        names = self.config.get(BY_DEFAULT)
+        return frozenset(map(str, names)) if isinstance(names, list) else frozenset()
+
     @cached_property
     def kind(self) -> dict[str, Any]:
         """Settings that make runs one of a kind: all but the seed and what is housekeeping."""
@@ -86,7 +93,7 @@ class Run:
 
 def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
     """Return settings with those of groups beside the others: `share.NAME`, `learn.NAME`."""
-    plain = {name: value for name, value in config.items() if name not in GROUPS}
+    plain = {name: value for name, value in config.items() if name not in (*GROUPS, BY_DEFAULT)}
     return plain | {f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()}
 
 
@@ -169,9 +176,11 @@ def _once_a_seed(runs: list[Run]) -> list[Run]:
 
 
 def _label(run: Run, groups: list[list[Run]]) -> str:
-    rivals = [each[0].kind for each in groups if each[0].world == run.world and each[0].method == run.method]
-    names = sorted({name for kind in rivals for name in kind})
-    told_apart_by = [name for name in names if len({json.dumps(kind.get(name)) for kind in rivals}) > 1]
+    rivals = [each[0] for each in groups if each[0].world == run.world and each[0].method == run.method]
+    names = sorted({name for rival in rivals for name in rival.kind})
+    differing = [name for name in names if len({json.dumps(rival.kind.get(name)) for rival in rivals}) > 1]
+    # what nobody set follows from something that somebody did set, or else from another version
+    told_apart_by = [name for name in differing if any(name not in rival.by_default for rival in rivals)] or differing
     details = [f"{name.rpartition('.')[2]} {_shown(run.kind[name])}" for name in told_apart_by
                if run.kind.get(name) is not None]  # fmt: skip
     return ", ".join([run.method, *details])

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.learners.interface import AnyLearner
+from consmarl.records import settle
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import EpsilonGreedy, Exploration, LinearSchedule
@@ -58,6 +59,10 @@ class RunParts:
     batch_episodes: int = 32
     replay_episodes: int = 10_000
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
 
     @property
     def replay(self) -> Replay:

@@ -25,7 +25,7 @@ from consmarl.sharing.interface import Sharing
 from consmarl.viewer.staging import played_episodes
 
 MOST_RUNS = 2
-TELLING = ("env", "set", "method", "sharing", "preset", "share", "seed")  # settings that a record has from its run
+TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record has from its run
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
     if recorded.kind != exchanges.TRAINING:
         raise UsageError(f"{path} is damaged: its header should say that it is an episode of training.")
     theirs, ours = recorded.header["config"], json.loads(config.to_json())
-    if recorded.episode != number or any(theirs.get(name) != ours.get(name) for name in TELLING):
+    if recorded.episode != number or not _is_of_this_run(theirs, ours):
         raise UsageError(
             f"{path} is a record of another run, episode {recorded.episode} of {_in_short(theirs.get('method'))} in "
             f"{_in_short(theirs.get('env'))} with seed {_in_short(theirs.get('seed'))}: "
@@ -166,3 +166,10 @@ def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
 def _in_short(told: Any) -> str:
     """Return something out of a file as a few words in one line."""
     return textwrap.shorten(str(told), 60, placeholder=" …")
+
+
+def _is_of_this_run(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Whether a record's configuration is the run's; an older one may leave options of sharing out."""
+    share = theirs.get("share", {})
+    is_same = all(theirs.get(name) == ours.get(name) for name in TELLING)
+    return is_same and isinstance(share, dict) and all(ours["share"].get(name) == share[name] for name in share)

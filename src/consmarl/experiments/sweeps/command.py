@@ -9,6 +9,7 @@ from rich.table import Table
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.method_checks import why_nobody_shares
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
@@ -21,6 +22,7 @@ def sweep(request: SweepRequest) -> int:
     """Do what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
+    _warn_of_silence(runs)
     if request.dry_run:
         _print_plan(runs, out)
         return 0
@@ -97,6 +99,16 @@ def _several(value: Any) -> tuple[Any, ...]:
     if isinstance(value, tuple | list):
         return tuple(value)
     return tuple(value.split(",")) if isinstance(value, str) else (value,)
+
+
+def _warn_of_silence(runs: list[PlannedRun]) -> None:
+    """Say which runs will be over before sharing begins, once for all seeds."""
+    found: dict[tuple[str, str], None] = {}
+    for run in runs:
+        if sentence := why_nobody_shares(run.config):
+            found[run.name.rpartition("/")[0], sentence] = None
+    for name, sentence in found:
+        Console(stderr=True).print(f"{name}: {sentence}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_plan(runs: list[PlannedRun], out: Path) -> None:
