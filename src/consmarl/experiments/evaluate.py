@@ -8,7 +8,7 @@ from rich.table import Table
 
 from consmarl.environments import validation
 from consmarl.experiments.policies import load_policy, policy_file
-from consmarl.experiments.train import evaluation_summary
+from consmarl.experiments.evaluation import evaluation_summary
 
 
 def evaluate(policy: Path, episodes: int = 400, seed: int = 0) -> dict[str, float]:

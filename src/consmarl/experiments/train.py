@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from rich.console import Console
 
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
+from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
-from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
+from consmarl.experiments.memory import check_memory, check_memory_to_resume
+from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
 from consmarl.experiments.rows import RowWriter
@@ -35,6 +36,7 @@ def train(config: TrainConfig, out: Path | None = None, *, label: str | None = N
     out = Path("runs") / config.name if out is None else Path(out)
     use_devices(config.devices)
     trainer = config.trainer()  # which may find fault with the configuration: nothing is written before
+    check_memory(config, trainer)
     with held(out, "a run"):
         if (out / CONFIG).exists():
             raise UsageError(f"{out} holds a run already: go on with `consmarl resume {out}`, or choose another place.")
@@ -51,6 +53,7 @@ def resume(out: Path) -> Path:
     config = read_config(out)
     use_devices(config.devices)
     trainer = config.trainer()
+    check_memory_to_resume(trainer, out)
     with held(out, "this run"):
         state, episode = _newest_state(config, trainer, out)
         (out / FAILURE).unlink(missing_ok=True)
@@ -145,19 +148,6 @@ def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episo
     parameters = trainer.learner.parameters(state.learner)
     summary = evaluation_summary(trainer, parameters, evaluation_key(config, episode), config.evaluation_episodes)
     return {f"evaluation_{name}": value for name, value in summary.items()}
-
-
-def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int) -> dict[str, float]:
-    """Play greedily and sum up: mean team return, its standard error, and the counters."""
-    episodes = trainer.evaluate(parameters, key, num_episodes)
-    returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)), np.float64)
-    counters = jax.device_get(episodes.counters)
-    error = returns.std() / np.sqrt(num_episodes)
-    return {
-        "return": round(float(returns.mean()), 6),
-        "return_error": round(float(error), 6),
-        **counter_means(counters, num_leading_axes=1),
-    }
 
 
 def export(out: Path, path: Path) -> Path:

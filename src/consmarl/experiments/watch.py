@@ -29,6 +29,7 @@ from consmarl.training.rollout import Actors, play_episodes
 
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
+MOST_EPISODES = 1_000  # in one file: nobody watches more, and all are played before the first is drawn
 
 World = GridWorld[Any, Any, Any]
 
@@ -64,7 +65,7 @@ def watch(
     """
     out = Path(out)
     write = writer_for(out)
-    num_episodes = validation.whole_number("episodes", episodes, least=1)
+    num_episodes = validation.whole_number("episodes", episodes, least=1, most=MOST_EPISODES)
     seed = validation.whole_number("seed", seed, least=0)
     if validation.whole_number("fps", fps, least=1) > MOST_FPS:
         raise UsageError(f"fps can be at most {MOST_FPS}, which is as fast as players show a GIF, not {fps}.")

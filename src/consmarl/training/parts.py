@@ -91,10 +91,17 @@ class RunParts:
         sharing = self.sharing.sized(sharing, facts)
         return TrainState(learner_state, sharing, self.replay.init(), key_run, zero, jnp.copy(zero))
 
+    def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
+        """Return the shapes of what `init` makes on one device, without making it."""
+        return jax.eval_shape(lambda: RunParts.init(self, 0, facts))
+
+    def num_visits(self, num_rounds: int) -> int:
+        """Return how many observations so many rounds can meet."""
+        return num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
+
     def with_room(self, state: TrainState, num_rounds: int) -> TrainState:
         """Return the state with room for all that so many rounds can meet."""
-        num_visits = num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
-        return state._replace(sharing=self.sharing.with_room(state.sharing, num_visits))
+        return state._replace(sharing=self.sharing.with_room(state.sharing, self.num_visits(num_rounds)))
 
 
 @functools.lru_cache
