@@ -30,7 +30,8 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "kappa": "share.temperature", "tau": "share.update-rate", "eval-freq": "evaluate-every",
         "eval-interval": "evaluate-every", "eval-episodes": "evaluation-episodes", "save-every": "checkpoint-every",
         "eps-start": "epsilon-start", "eps-end": "epsilon-end", "eps-decay": "epsilon-anneal-steps",
-        "epsilon-decay": "epsilon-anneal-steps",
+        "epsilon-decay": "epsilon-anneal-steps", "n-agents": "num-agents", "agents": "num-agents",
+        "num-players": "num-agents", "grid-size": "grid", "map-size": "grid",
     }
 )  # fmt: skip
 MIN_LIKENESS = 0.66  # below, what is alike is chance: "lr" and "record"

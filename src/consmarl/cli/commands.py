@@ -43,7 +43,7 @@ class Watch:
     """Show a policy at work, or a world played at random, as a GIF or MP4."""
 
     policy: Annotated[Path | None, tyro.conf.Positional] = None
-    """A policy.safetensors or the directory of a finished run; none plays at random."""
+    """A policy.safetensors or the directory of a run; none plays at random."""
     env: str | None = None
     """World to play at random [pgm-6ag]; `consmarl list` shows them."""
     out: Path = Path("watch.gif")
@@ -121,9 +121,10 @@ class Resume:
 
     def run(self) -> None:
         """Train to the end."""
+        from consmarl.experiments.ending import ending
         from consmarl.experiments.train import resume
 
-        print(f"finished {resume(self.run_directory)}")
+        print(ending(resume(self.run_directory)))
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Evaluate:
     """Play a learned policy greedily and print what it reaches."""
 
     policy: Annotated[Path, tyro.conf.Positional]
-    """A policy.safetensors, or the directory of a finished run."""
+    """A policy.safetensors, or the directory of a run; one that has not finished plays by its newest checkpoint."""
     episodes: int = 400
     """How many episodes to play."""
     seed: int = 0
@@ -245,6 +246,7 @@ def train_command(options: Sequence[str]) -> Any:
 
         def run(self) -> None:
             """Train to the end and say where the run is."""
+            from consmarl.experiments.ending import ending
             from consmarl.experiments.train import train
             from consmarl.files import replacing
 
@@ -253,7 +255,7 @@ def train_command(options: Sequence[str]) -> Any:
                     temporary.write_text(self.settings.to_json() + "\n", encoding="utf-8")
                 print(f"wrote {self.write_config}")
                 return
-            print(f"finished {train(self.settings, self.out)}")
+            print(ending(train(self.settings, self.out)))
 
     return Train(config_in(options) or TrainConfig())
 

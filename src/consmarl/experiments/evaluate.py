@@ -7,16 +7,23 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments import validation
-from consmarl.experiments.policies import load_policy, policy_file
 from consmarl.experiments.evaluation import evaluation_summary
+from consmarl.experiments.learned import learned_policy
+from consmarl.experiments.limits import num_evaluated
+from consmarl.experiments.memory import check_evaluation_memory
 
 
 def evaluate(policy: Path, episodes: int = 400, seed: int = 0) -> dict[str, float]:
-    """Play a policy file, or a finished run's policy, greedily; return means over episodes."""
-    num_episodes = validation.whole_number("episodes", episodes, least=1)
-    parameters, config = load_policy(policy_file(policy))
-    key = jax.random.key(validation.whole_number("seed", seed, least=0))
-    return evaluation_summary(config.trainer(), parameters, key, num_episodes)
+    """Play a policy greedily; return means over episodes.
+
+    `policy` is a file, or the directory of a run; one that has not finished plays by its newest checkpoint.
+    """
+    num_episodes = num_evaluated("episodes", episodes)
+    seed = validation.whole_number("seed", seed, least=0)
+    parameters, config = learned_policy(policy)
+    trainer = config.trainer()
+    check_evaluation_memory(trainer, num_episodes)
+    return evaluation_summary(trainer, parameters, jax.random.key(seed), num_episodes)
 
 
 def print_evaluation(policy: Path, episodes: int, seed: int) -> None:

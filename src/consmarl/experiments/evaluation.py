@@ -25,9 +25,7 @@ def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num
     if num_episodes <= at_once:
         return _summary(*_played(trainer, parameters, key, num_episodes))
     sizes = [min(at_once, num_episodes - first) for first in range(0, num_episodes, at_once)]
-    batches = [
-        _played(trainer, parameters, jax.random.fold_in(key, number), size) for number, size in enumerate(sizes)
-    ]
+    batches = [_played(trainer, parameters, jax.random.fold_in(key, number), size) for number, size in enumerate(sizes)]
     returns, counters = zip(*batches, strict=True)
     return _summary(np.concatenate(returns), jax.tree.map(lambda *each: np.concatenate(each), *counters))
 

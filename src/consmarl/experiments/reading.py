@@ -59,7 +59,10 @@ def _typed(name: str, hint: Any, value: Any) -> Any:
         if typing.get_origin(kind) is tuple:
             if not isinstance(value, list | tuple):
                 raise UsageError(f"{name} is a list, not {value!r}.")
-            return tuple(value)
+            items = typing.get_args(kind)[0]
+            return tuple(_typed(f"each of {name}", items, each) if items is int else each for each in value)
+        if kind is int and isinstance(value, float) and value.is_integer():
+            return int(value)  # 1e4, as JSON has it
         if kind is bool and not isinstance(value, bool):
             raise UsageError(f"{name} is true or false, not {value!r}.")
         if kind is str and not isinstance(value, str):

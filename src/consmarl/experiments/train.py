@@ -1,6 +1,5 @@
 """One run: train, go on, export. The directory that it writes is described in `files` and `directory`."""
 
-import dataclasses
 import functools
 import json
 import time
@@ -17,6 +16,7 @@ from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
 from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
+from consmarl.experiments.learned import newest_policy
 from consmarl.experiments.memory import check_memory, check_memory_to_resume
 from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
@@ -33,6 +33,8 @@ def train(config: TrainConfig, out: Path | None = None, *, label: str | None = N
 
     `out` is runs/ and the configuration's name unless told otherwise; `label` is what reports call the run.
     """
+    if out is not None and not str(out):
+        raise UsageError("out must name a directory, not ''.")
     out = Path("runs") / config.name if out is None else Path(out)
     use_devices(config.devices)
     trainer = config.trainer()  # which may find fault with the configuration: nothing is written before
@@ -152,7 +154,5 @@ def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episo
 
 def export(out: Path, path: Path) -> Path:
     """Write the policy of a run's newest whole checkpoint, finished or not."""
-    config = read_config(out)
-    trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
-    restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
-    return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)
+    saved = newest_policy(out)
+    return export_policy(path, saved.parameters, saved.config, saved.episode)

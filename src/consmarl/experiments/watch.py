@@ -20,7 +20,7 @@ from consmarl.environments.playback import play, random_actions
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 from consmarl.experiments.frames import Frame, write_small_gif, writer_for
-from consmarl.experiments.policies import load_policy, policy_file
+from consmarl.experiments.learned import learned_policy
 from consmarl.files import POLICY_GIF, replacing
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.none import NoSharing
@@ -60,7 +60,7 @@ def watch(
 ) -> Path:
     """Play a world at random or a learned policy greedily, and write what happened to `out`; return its path.
 
-    `policy` is a policy.safetensors or the directory of a finished run. It plays in the world that it was learned in,
+    `policy` is a policy.safetensors or the directory of a run. It plays in the world that it was learned in,
     and its episodes are those of an evaluation with the same seed and number of episodes.
     """
     out = Path(out)
@@ -105,8 +105,8 @@ def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
 
 
 def _policy_parts(policy: Path) -> tuple[World, AnyLearner, Any]:
-    """Return the world, the learner and the weights of a policy file, or of a finished run's policy."""
-    weights, config = load_policy(policy_file(policy))
+    """Return the world, the learner and the weights of a policy file, or of a run's policy."""
+    weights, config = learned_policy(policy)
     trainer = config.trainer()
     if not isinstance(trainer.world, GridWorld):
         raise _cannot_be_drawn(config.env)
