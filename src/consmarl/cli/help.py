@@ -49,7 +49,7 @@ def print_command(name: str, kind: type) -> None:
 
 
 def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all: bool) -> None:
-    """Print what a command takes whose options are a run's: those that mean something to this one, with their values."""
+    """Print what a command takes whose options are a run's: those that this run has, with their values."""
     from consmarl.cli.values import has_setting, real_values
 
     values = real_values(config)

@@ -17,12 +17,13 @@ _WRONG_CHOICE = re.compile(
     r"invalid choice '(?P<value>.*)' for argument '(?P<name>\S+)'. Expected one of \((?P<known>.*)\)"
 )
 _WRONG_VALUE = re.compile(
-    r"Error parsing (?P<name>\S+): (invalid literal for (?P<kind>a path|int)|could not convert).*?(?P<value>['\"].*['\"])$"
+    r"Error parsing (?P<name>\S+): (invalid literal for (?P<kind>a path|int)|could not convert)"
+    r".*?(?P<value>['\"].*['\"])$"
 )
 # of an option that may be left to its default
 _NO_VALUE = re.compile(
     r"Error parsing (?P<name>\S+): no type matching \{None\}\|(?P<kind>FLOAT|INT|PATH) could be instantiated from "
-    r"\[(?P<value>['\"].*['\"])\]"
+    r"\[(?P<value>['\"].*?['\"])\]"
 )
 _KINDS = {"a path": "a path", "PATH": "a path", "int": "a whole number", "INT": "a whole number"}
 _FEW_OPTIONS = 8

@@ -73,7 +73,7 @@ def make(id: str, **parameters: Any) -> GridWorld[Any, Any, Any]:
     >>> make("pgm-6ag", num_agents=8, grid=(16, 16)).observation_size
     78
     """
-    if id not in WORLDS:
+    if not isinstance(id, str) or id not in WORLDS:
         raise UsageError(f"there is no world {shown(id)}: {_foreign_hint(str(id)) or nearest(str(id), WORLDS)}")
     entry = WORLDS[id]
     for name in parameters:

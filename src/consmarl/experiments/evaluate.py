@@ -13,7 +13,7 @@ from consmarl.experiments.limits import num_evaluated
 from consmarl.experiments.memory import check_evaluation_memory
 
 
-def evaluate(policy: Path, episodes: int = 400, seed: int = 0) -> dict[str, float]:
+def evaluate(policy: Path | str, episodes: int = 400, seed: int = 0) -> dict[str, float]:
     """Play a policy greedily; return means over episodes.
 
     `policy` is a file, or the directory of a run; one that has not finished plays by its newest checkpoint.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from consmarl.errors import UsageError, shown
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.memory import check_memory_to_resume
@@ -23,8 +24,10 @@ class Saved(NamedTuple):
     episode: int  # after which it was saved
 
 
-def learned_policy(policy: Path) -> tuple[Any, TrainConfig]:
+def learned_policy(policy: Path | str) -> tuple[Any, TrainConfig]:
     """Return parameters and configuration of a policy file or of a run; say so where the run has not finished."""
+    if not isinstance(policy, str | Path):
+        raise UsageError(f"policy must be the path of a file or of a run, not {shown(policy)}.")
     policy = Path(policy)
     if not (policy / CONFIG).is_file() or (policy / POLICY).is_file():
         return load_policy(policy_file(policy))

@@ -16,6 +16,8 @@ def num_evaluated(name: str, value: object) -> int:
 def check_steps(episodes: int, num_envs: int, world: Any) -> None:
     """Refuse a run whose steps cannot be counted: compiled code counts them in 32 bits, and would go on below zero."""
     most = validation.MOST_WHOLE // world.episode_limit - num_envs  # a round looks ahead by its own length
+    if most < num_envs:
+        raise UsageError(f"num_envs can be at most {(most + num_envs) // 2:,} in {world.id}, not {num_envs:,}.")
     if episodes > most:
         raise UsageError(
             f"a run in {world.id} can have at most {most // num_envs * num_envs:,} episodes, not {episodes:,}: "

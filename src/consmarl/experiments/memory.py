@@ -5,6 +5,7 @@ formulae whose factors were measured: peaks of resident memory, IQL in pgm-3ag, 
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -165,10 +166,12 @@ def _with_chunk(config: TrainConfig, value: int) -> TrainConfig:
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """Return the largest number up to `most` that fits, or 0; whatever is smaller than one that fits does, too."""
-    least = 0
+    """Return the largest number below `most` that fits, or 0; whatever is smaller than one that fits does, too."""
+    if most <= 1 or not fits(1):
+        return 0
+    least = 1
     while most - least > max(least // 100, 1):  # to a hundredth: it will be rounded
-        middle = (least + most) // 2
+        middle = max(math.isqrt(least * most), least + 1)  # halves the number of digits that are left to find
         least, most = (middle, most) if fits(middle) else (least, middle)
     return least
 

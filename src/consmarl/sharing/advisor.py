@@ -26,6 +26,7 @@ from consmarl.sharing.visits import Visits, key_of
 # (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
 Observations = Sequence[ArrayLike] | NDArray[Any]  # one for each agent
+MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange names an action by a byte
 
 
 class Advisor:
@@ -40,6 +41,8 @@ class Advisor:
         if not isinstance(self.sharing, Mechanism):
             raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
         validation.whole_number("seed", seed, least=0)
+        validation.whole_number("num_agents", num_agents, least=1, most=MOST_AGENTS)
+        validation.whole_number("num_actions", num_actions, least=1, most=MOST_ACTIONS)
         purse = self.sharing.purse(num_agents, num_actions)
         self.num_agents, self.num_actions, self.seed = num_agents, num_actions, seed
         self.requests_left = np.full(num_agents, purse.requests, np.int64)

@@ -84,6 +84,9 @@ class RunParts:
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
         """Return the state before the first episode, or one of the size that `facts` of a later one tell."""
+        return self._first_state(seed, facts)
+
+    def _first_state(self, seed: int, facts: Mapping[str, Any]) -> TrainState:
         key_weights, key_run = jax.random.split(jax.random.key(seed))
         zero = jnp.zeros((), jnp.int32)
         learner_state = _init_learner(self.learner, key_weights)
@@ -93,7 +96,7 @@ class RunParts:
 
     def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
         """Return the shapes of what `init` makes on one device, without making it."""
-        return jax.eval_shape(lambda: RunParts.init(self, 0, facts))
+        return jax.eval_shape(lambda: self._first_state(0, facts))
 
     def num_visits(self, num_rounds: int) -> int:
         """Return how many observations so many rounds can meet."""
