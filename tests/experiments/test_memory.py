@@ -13,6 +13,7 @@ from consmarl.errors import UsageError
 from consmarl.experiments import evaluation, machine, memory
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluation import episodes_at_once, evaluation_summary
+from consmarl.experiments.learn_options import LearnOptions
 from consmarl.experiments.methods import Method
 from consmarl.training.sizes import tree_bytes
 
@@ -41,6 +42,7 @@ def test_sizes_are_those_of_the_arrays():
     [
         (dict(replay_episodes=10_000_000), "--replay-episodes"),
         (dict(hidden_size=50_000), "--hidden-size"),
+        (dict(method=Method.I2Q, learn=LearnOptions(value_size=100_000)), "--learn.value-size"),
         (dict(batch_episodes=1_000_000), "--batch-episodes"),
         (dict(method=Method.CONS, report_every=20_000_000, episodes=20_000_000), "--report-every"),
         (dict(method=Method.GA_COMM, num_envs=2**22, episodes=2**22), "--num-envs"),

@@ -65,6 +65,8 @@ def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
             continue
         marks = getattr(hint, "__metadata__", ())
         inner = hint.__origin__ if marks else hint
+        if tyro.conf.Suppress in marks:
+            continue
         if dataclasses.is_dataclass(inner):
             yield from options_of_command(inner, prefix if marks else f"{prefix}{name}.")
         else:
