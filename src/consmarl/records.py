@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from consmarl.errors import UsageError, nearest
+from consmarl.errors import UsageError, nearest, shown
 
 RecordT = TypeVar("RecordT")
-LONGEST_SHOWN = 100  # characters of a wrong value in a sentence
 
 
 def settle(record: Any, prefix: str = "") -> None:
@@ -74,17 +73,17 @@ def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
     if isinstance(value, Mapping) and dataclasses.is_dataclass(default) and isinstance(default, kind):
         return replaced(default, value, f"{name}.")
     if not isinstance(value, kind):
-        raise UsageError(f"{name} must be of type {kind.__name__}, not {_shown(value)}.")
+        raise UsageError(f"{name} must be of type {kind.__name__}, not {shown(value)}.")
     return value
 
 
 def _tuple(name: str, kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-        raise UsageError(f"{name} must be a list, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a list, not {shown(value)}.")
     if kinds[-1] is Ellipsis:
         kinds = (kinds[0],) * len(value)
     if len(kinds) != len(value):
-        raise UsageError(f"{name} must be a list of {len(kinds)}, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a list of {len(kinds)}, not {shown(value)}.")
     return tuple(typed(f"each of {name}", kind, each) for kind, each in zip(kinds, value, strict=True))
 
 
@@ -93,7 +92,7 @@ def _member(name: str, kind: type[enum.Enum], value: Any) -> enum.Enum:
         return value
     values = [each.value for each in kind]
     if not isinstance(value, str) or value not in values:
-        raise UsageError(f"{name} has no value {_shown(value)}: {nearest(str(value), values)}")
+        raise UsageError(f"{name} has no value {shown(value)}: {nearest(str(value), values)}")
     return kind(value)
 
 
@@ -101,28 +100,28 @@ def _whole(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 1e4, as people write ten thousand
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise UsageError(f"{name} must be a whole number, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a whole number, not {shown(value)}.")
     return operator.index(value)
 
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise UsageError(f"{name} must be a number, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a number, not {shown(value)}.")
     try:
         return float(value)
     except OverflowError:
-        raise UsageError(f"{name} must be a number that is not as large as {_shown(value)}.") from None
+        raise UsageError(f"{name} must be a number that is not as large as {shown(value)}.") from None
 
 
 def _truth(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise UsageError(f"{name} must be true or false, not {_shown(value)}.")
+        raise UsageError(f"{name} must be true or false, not {shown(value)}.")
     return bool(value)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{name} must be a text, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a text, not {shown(value)}.")
     return value  # as it is: a subclass may say where it comes from
 
 
@@ -135,10 +134,3 @@ def _hints(kind: type) -> dict[str, Any]:
         return typing.get_type_hints(kind)
     except NameError:  # names that only a type checker knows: a record with such hints has to check itself
         return {}
-
-
-def _shown(value: Any) -> str:
-    """Return a value as one short line."""
-    text = repr(value) if not isinstance(value, int) or abs(value) < 10**LONGEST_SHOWN else "a number that long"
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

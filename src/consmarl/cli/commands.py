@@ -43,7 +43,7 @@ class Watch:
     """Show a policy at work, or a world played at random, as a GIF or MP4."""
 
     policy: Annotated[Path | None, tyro.conf.Positional] = None
-    """A policy.safetensors or the directory of a finished run; none plays at random."""
+    """A policy.safetensors or the directory of a run; none plays at random."""
     env: str | None = None
     """World to play at random [pgm-6ag]; `consmarl list` shows them."""
     out: Path = Path("watch.gif")
@@ -136,9 +136,10 @@ class Resume(FromFile):
 
     def run(self) -> None:
         """Train to the end."""
+        from consmarl.experiments.ending import ending
         from consmarl.experiments.train import resume
 
-        print(f"finished {resume(self.run_directory, trust=self.trusted)}")
+        print(ending(resume(self.run_directory, trust=self.trusted)))
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Evaluate(FromFile):
     """Play a learned policy greedily and print what it reaches."""
 
     policy: Annotated[Path, tyro.conf.Positional]
-    """A policy.safetensors, or the directory of a finished run."""
+    """A policy.safetensors, or the directory of a run; one that has not finished plays by its newest checkpoint."""
     episodes: int = 400
     """How many episodes to play."""
     seed: int = 0
@@ -264,6 +265,7 @@ def train_command(options: Sequence[str]) -> Any:
 
         def run(self) -> None:
             """Train to the end and say where the run is."""
+            from consmarl.experiments.ending import ending
             from consmarl.experiments.train import train
             from consmarl.files import replacing
 
@@ -273,7 +275,7 @@ def train_command(options: Sequence[str]) -> Any:
                 print(f"wrote {self.write_config}")
                 return
             settings = self.settings.trusted() if self.trust else self.settings
-            print(f"finished {train(settings, self.out)}")
+            print(ending(train(settings, self.out)))
 
     return Train(config_in(options) or TrainConfig())
 

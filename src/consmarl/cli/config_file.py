@@ -21,8 +21,8 @@ def config_in(options: Sequence[str]) -> TrainConfig | None:
         name, equals, value = word.partition("=")
         if name != "--config":
             continue
-        if not equals and number + 1 == len(options):
+        named = value if equals else "".join(options[number + 1 : number + 2])
+        if not named:
             raise UsageError("--config names a file, such as runs/first/config.json.")
-        config = TrainConfig.from_file(Path(value if equals else options[number + 1]))
-        return config.departing(map(setting_of, options))
+        return TrainConfig.from_file(Path(named)).departing(map(setting_of, options))
     return None

@@ -90,8 +90,9 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         super().__post_init__()
         self._settle("beam_length", validation.whole_number("beam_length", self.beam_length, least=1))
         self._settle_numbers("apple_reward")
-        for name in ("apple_probability", "waste_probability", "waste_limit"):
+        for name in ("apple_probability", "waste_probability"):
             self._settle(name, validation.probability(name, getattr(self, name)))
+        self._settle("waste_limit", validation.fraction("waste_limit", self.waste_limit))
         if self.waste_limit == 0:
             raise UsageError("waste_limit must be above 0: at 0 no apple could ever grow.")
         self._settle("waste_rule", typed("waste_rule", WasteRule, self.waste_rule))

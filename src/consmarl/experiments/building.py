@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
 from consmarl.experiments.explorations import EXPLORATIONS
+from consmarl.experiments.limits import check_steps
 from consmarl.experiments.settings import settings_from
 from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.training.loop import Trainer
@@ -22,8 +23,10 @@ def build_trainer(config: "TrainConfig") -> AnyTrainer:
     settings = settings_from(config.set)
     if is_foreign(config.env):
         foreign = foreign_world(config.env, **settings)
+        check_steps(config.episodes, config.round_episodes, foreign)
         return PythonTrainer(world=foreign, **_parts(config.resolved(foreign), foreign))
     world = make(config.env, **settings)
+    check_steps(config.episodes, config.round_episodes, world)
     parts = _parts(config.resolved(world), world)
     return Trainer(world=world, num_envs=config.round_episodes, num_devices=config.devices, **parts)
 

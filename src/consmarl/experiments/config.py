@@ -22,6 +22,7 @@ from consmarl.experiments.building import build_trainer
 from consmarl.experiments.defaults import check_names, departing, resolved
 from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.learn_options import LearnOptions
+from consmarl.experiments.limits import num_evaluated
 from consmarl.experiments.method_checks import check_method
 from consmarl.experiments.methods import METHODS, Method, MethodEntry
 from consmarl.experiments.naming import run_name
@@ -122,9 +123,12 @@ class TrainConfig:
         for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every", "epsilon_anneal_steps"):
             if getattr(self, name) is not None:
                 validation.whole_number(name, getattr(self, name), least=1)
-        for name in ("epsilon_start", "epsilon_end", "discount"):
+        for name in ("evaluation_episodes", "final_episodes"):
+            num_evaluated(name, getattr(self, name))
+        for name in ("epsilon_start", "epsilon_end"):
             if getattr(self, name) is not None:
                 validation.probability(name, getattr(self, name))
+        validation.fraction("discount", self.discount)
         if self.learning_rate is not None and validation.finite_number("learning_rate", self.learning_rate) <= 0:
             raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
         check_method(self)
@@ -206,8 +210,8 @@ class TrainConfig:
             return self.report_every
         wished = min(200, max(20, self.episodes // 200))
         rounds = self.episodes // self.round_episodes
-        fitting = [each for each in range(1, rounds + 1) if rounds % each == 0 and each * self.round_episodes <= wished]
-        return max(fitting, default=1) * self.round_episodes
+        most = min(wished // self.round_episodes, rounds)
+        return next((each for each in range(most, 0, -1) if rounds % each == 0), 1) * self.round_episodes
 
     @property
     def evaluation_period(self) -> int:
@@ -274,7 +278,7 @@ class TrainConfig:
 
 _WHOLE_NUMBERS = {
     "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1,
-    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "evaluation_episodes": 1, "final_episodes": 1,
+    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0,
     "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
 

@@ -56,7 +56,7 @@ class LearnOptions:
             if name in ("value_size", "mixer_size", "num_strategies", "attention_size"):
                 validation.whole_number(f"learn.{name}", value, least=2 if name == "num_strategies" else 1)
             elif name in ("expectile", "ideal_weight"):
-                validation.probability(f"learn.{name}", value)
+                validation.fraction(f"learn.{name}", value)
             elif name.endswith("_weight") and validation.finite_number(f"learn.{name}", value) < 0:
                 raise UsageError(f"learn.{name} must be at least 0, not {value}.")
             elif name.endswith("_rate") and validation.finite_number(f"learn.{name}", value) <= 0:

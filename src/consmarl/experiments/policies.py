@@ -35,11 +35,6 @@ def policy_file(policy: Path) -> Path:
         return policy
     if not (policy / CONFIG).is_file():
         raise UsageError(f"{policy} is not the directory of a run: it has no {CONFIG}.")
-    if not (policy / POLICY).is_file():
-        raise UsageError(
-            f"{policy} has not finished, so it has no {POLICY}: "
-            f"write one by `consmarl export {policy} --out {POLICY}`, and name that."
-        )
     return policy / POLICY
 
 

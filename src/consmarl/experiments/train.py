@@ -1,6 +1,5 @@
 """One run: train, go on, export. The directory that it writes is described in `files` and `directory`."""
 
-import dataclasses
 import functools
 import json
 import time
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from rich.console import Console
 
 from consmarl.environments.foreign import confirmation
@@ -19,9 +17,12 @@ from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
+from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
+from consmarl.experiments.learned import newest_policy
+from consmarl.experiments.memory import check_memory, check_memory_to_resume
 from consmarl.experiments.method_checks import why_nobody_shares
-from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
+from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
 from consmarl.experiments.rows import RowWriter
@@ -38,11 +39,14 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
     `config` may be a dict of settings. `out` is runs/ and the configuration's name unless told otherwise; `label` is
     what reports call the run.
     """
+    if out is not None and not str(out):
+        raise UsageError("out must name a directory, not ''.")
     wanted = TrainConfig().with_options(config) if isinstance(config, Mapping) else typed("config", TrainConfig, config)
     out = Path("runs") / wanted.name if out is None else Path(out)
     use_devices(wanted.devices)
     trainer = wanted.trainer()  # which may find fault with the configuration: nothing is written before
     config = wanted.resolved(trainer.world)
+    check_memory(config, trainer)
     with held(out, "a run"):
         if (out / CONFIG).exists():
             raise UsageError(
@@ -67,6 +71,7 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
     config = read_config(out, trust=trust)
     use_devices(config.devices)
     trainer = config.trainer()
+    check_memory_to_resume(trainer, out)
     with held(out, "this run"):
         state, episode = _newest_state(config, trainer, out)
         metrics = MetricsFile(out / METRICS)
@@ -166,22 +171,7 @@ def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episo
     return {f"evaluation_{name}": value for name, value in summary.items()}
 
 
-def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int) -> dict[str, float]:
-    """Play greedily and sum up: mean team return, its standard error, and the counters."""
-    episodes = trainer.evaluate(parameters, key, num_episodes)
-    returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)), np.float64)
-    counters = jax.device_get(episodes.counters)
-    error = returns.std() / np.sqrt(num_episodes)
-    return {
-        "return": round(float(returns.mean()), 6),
-        "return_error": round(float(error), 6),
-        **counter_means(counters, num_leading_axes=1),
-    }
-
-
 def export(out: Path, path: Path, *, trust: Trust = False) -> Path:
     """Write the policy of a run's newest whole checkpoint, finished or not; `trust` as in `resume`."""
-    config = read_config(out, trust=trust)
-    trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
-    restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
-    return export_policy(path, trainer.learner.parameters(restored.state.learner), config, restored.number)
+    saved = newest_policy(out, trust=trust)
+    return export_policy(path, saved.parameters, saved.config, saved.episode)

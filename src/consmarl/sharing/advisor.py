@@ -28,6 +28,7 @@ from consmarl.sharing.visits import Visits, key_of
 # (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
 Observations = Sequence[ArrayLike] | NDArray[Any]  # one for each agent
+MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange names an action by a byte
 
 
 class Advisor:
@@ -53,8 +54,9 @@ class Advisor:
         if sharing is not None and not isinstance(sharing, Mechanism):
             raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
         self.sharing = _fitting(Cons() if sharing is None else sharing, episodes)
-        for name, number in (("num_agents", num_agents), ("num_actions", num_actions), ("seed", seed)):
-            validation.whole_number(name, number, least=0)
+        validation.whole_number("seed", seed, least=0)
+        validation.whole_number("num_agents", num_agents, least=1, most=MOST_AGENTS)
+        validation.whole_number("num_actions", num_actions, least=1, most=MOST_ACTIONS)
         purse = self.sharing.purse(num_agents, num_actions)
         self.num_agents, self.num_actions, self.seed = num_agents, num_actions, seed
         self.requests_left = np.full(num_agents, purse.requests, np.int64)

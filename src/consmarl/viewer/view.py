@@ -25,6 +25,7 @@ from consmarl.sharing.interface import Sharing
 from consmarl.viewer.staging import played_episodes
 
 MOST_RUNS = 2
+MOST_PLAYED = 1_000  # episodes of a kind: a page with more would not open
 TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record has from its run
 
 
@@ -71,8 +72,9 @@ def view(
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
         raise UsageError(f"name one run to look at, or two to compare, not {len(named)}.")
-    for name, number in (("staged", staged), ("greedy", greedy), ("seed", seed)):
-        validation.whole_number(name, number, least=0)
+    for name, number in (("staged", staged), ("greedy", greedy)):
+        validation.whole_number(name, number, least=0, most=MOST_PLAYED)
+    validation.whole_number("seed", seed, least=0)
     for number in episodes:
         validation.whole_number("each number of episode", number, least=0)
     out = named[0] / VIEW if out is None else Path(out)
