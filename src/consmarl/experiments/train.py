@@ -57,7 +57,8 @@ def resume(out: Path) -> Path:
         if warning := begin_session(out, episode):
             Console(stderr=True).print(warning, markup=False)
         # a run that begins anew evaluates before its first episode anew as well
-        MetricsFile(out / METRICS).keep_until(episode if episode else -1)
+        if damage := MetricsFile(out / METRICS).keep_until(episode if episode else -1):
+            Console(stderr=True).print(damage, markup=False)
         _Session(config, trainer, out).finish(state, episode)
     return out
 
