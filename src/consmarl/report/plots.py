@@ -1,5 +1,6 @@
 """What figures are made of: numbers of groups of runs, and how they are drawn on matplotlib's axes."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -59,8 +60,13 @@ def counts_of(group: Group) -> Counts | None:
     results = [run.result for run in group.runs if run.result is not None]
     common = set.intersection(*map(set, results)) - NOT_COUNTERS if results else set()
     names = [name for name in results[0] if name in common] if results else []
-    values = {name: [float(result[name]) for result in results] for name in names}
-    return Counts(group.label, values, len(results)) if names else None
+    values = {name: [result[name] for result in results if _is_finite(result[name])] for name in names}
+    known = {name: each for name, each in values.items() if each}
+    return Counts(group.label, known, len(results)) if known else None
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def strokes_of(labels: Iterable[str]) -> dict[str, Stroke]:

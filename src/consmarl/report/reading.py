@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 from consmarl.errors import UsageError
 from consmarl.metrics_rows import Fault, json_fault, json_value, read_lines
+from consmarl.report.metrics import TITLES
 
 LARGEST_NUMBER = 1e100  # sums and squares of these still fit a float
 LARGEST_COUNT = 2**64  # of episodes, or as a seed
 DEEPEST = 8  # levels of objects and lists; our own files have four
-ALWAYS_NUMBERS = ("return", "env_steps", "seconds")  # in rows and results; others are known by what they mostly hold
 EVALUATION = "evaluation_"
+# In rows and results these are numbers; other names are known by what they hold elsewhere in the same file.
+NUMBERS = {*TITLES, "episode", "env_steps", "seconds", "return_error", "episodes_evaluated"}
 
 Object = dict[str, Any]
 
@@ -131,7 +133,7 @@ def _tidy(row: Object, not_finite: Counter[str]) -> Object:
             if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
                 not_finite[name] += 1
                 row[name] = math.nan
-        elif isinstance(value, list) and value and all(type(each) in (int, float) for each in value):
+        elif _are_numbers(value) and not _is_a_number_by_name(name):
             row[name] = [each if -LARGEST_NUMBER <= each <= LARGEST_NUMBER else math.nan for each in value]
         else:
             odd[name] = value
@@ -146,7 +148,7 @@ def _names_of_numbers(names: set[str], rows: list[Object]) -> set[str]:
 
 
 def _is_a_number_by_name(name: str) -> bool:
-    return name in ALWAYS_NUMBERS or name.startswith(EVALUATION)
+    return name in NUMBERS or name.startswith(EVALUATION)
 
 
 def _check(
@@ -181,6 +183,10 @@ def _is_count(value: Any) -> bool:
 
 def _are_words(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_word, value))
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(each) in (int, float) for each in value)
 
 
 def _are_objects(value: Any) -> bool:

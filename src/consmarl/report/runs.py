@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from consmarl.errors import UsageError
 from consmarl.files import CONFIG, FACTS, FAILURE, METRICS, RESULT
 from consmarl.metrics_rows import Fault
+from consmarl.report.across import Across
 from consmarl.report.reading import read_config, read_facts, read_failure, read_metrics, read_result
 
 METHOD_NAMES = {
@@ -83,6 +84,20 @@ class Run:
         points = [(row["episode"], np.mean(row[name])) for row in self.rows if row.get(name) is not None]
         episodes = np.array([episode for episode, _ in points], np.int64)
         return episodes, np.array([value for _, value in points], np.float64)
+
+    def place(self, across: Across, episodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return where the run is after some of the episodes that it has rows of; NaN where nobody wrote it down."""
+        known, places = self._places
+        return places[across][np.searchsorted(known, episodes)]
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int64], dict[Across, NDArray[np.float64]]]:
+        """Episodes of all rows, and where the run was then; before its first episode it is nowhere yet, 0."""
+        episodes = [row["episode"] for row in self.rows]
+        steps = [row.get("env_steps", math.nan if row["episode"] else 0.0) for row in self.rows]
+        seconds = [row.get("seconds", math.nan if row["episode"] else 0.0) for row in self.rows]
+        places = {Across.EPISODES: episodes, Across.STEPS: steps, Across.TIME: np.cumsum(seconds)}
+        return np.array(episodes, np.int64), {each: np.array(of_rows, np.float64) for each, of_rows in places.items()}
 
     @cached_property
     def kind(self) -> dict[str, Any]:
