@@ -47,7 +47,7 @@ def json_value(content: bytes) -> Any:
     """Return what JSON says; raise a ValueError or RecursionError where it says nothing that can be written again."""
     text = content.decode("utf-8")
     value = json.loads(text)
-    if "\\ud" in text.lower():  # maybe half of a character, which no file and no screen takes
+    if "\\ud" in text or "\\uD" in text:  # maybe half of a character, which no file and no screen takes
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     return value
 
@@ -60,11 +60,11 @@ def json_fault(error: Exception) -> str:
 
 
 def told(faults: Sequence[Fault]) -> str:
-    """Return faults of one file in words: "line 3 is not JSON, line 9 has no episode and 4 more lines"."""
-    words = [f"line {fault.line} {fault.what}" for fault in faults[:MOST_TOLD]]
+    """Return faults of one file in words: "line 3, which is not JSON, and 4 more lines"."""
+    words = [f"line {fault.line}, which {fault.what}" for fault in faults[:MOST_TOLD]]
     if (num_more := len(faults) - MOST_TOLD) > 0:
         words.append(f"{num_more} more line{'s' if num_more > 1 else ''}")
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return ", and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _line(number: int, content: bytes) -> Line:

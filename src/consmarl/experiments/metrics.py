@@ -87,4 +87,4 @@ class MetricsFile:
         with replacing(self.path) as temporary:
             temporary.write_bytes(b"".join(line.content for line in kept))
         faults = [line.fault for line in kept if line.fault is not None]
-        return f"{self.path}: {told(faults)}; left in place, and no other row was lost." if faults else None
+        return f"{self.path}: cannot read {told(faults)}; it stays there, and no other row is lost." if faults else None

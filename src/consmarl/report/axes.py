@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from consmarl.report.words import MINUS
 
-
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))  # of time, in seconds
 
 

@@ -90,7 +90,7 @@ def by_world(groups: Sequence[Group], order: Sequence[str] = ()) -> dict[str, li
 
 def scalar_curve(run: Run, name: str) -> Curve:
     """Return what `run.curve` does of a metric without lists, ten times as fast: pages ask for a million values."""
-    rows = [row for row in run.rows if isinstance(row.get(name), int | float)]
+    rows = [row for row in run.rows if type(row.get(name)) in (float, int)]
     return np.array([row["episode"] for row in rows], np.int64), np.array([row[name] for row in rows], np.float64)
 
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from consmarl.report.across import Across
 from consmarl.report.achievements import BarPanel, SharingRow, bar_panels, shares, sharing_rows
+from consmarl.report.across import Across
 from consmarl.report.axes import Axis
 from consmarl.report.charts import Figure, figure
 from consmarl.report.curves import Points, lines_of, points_for_others
@@ -48,9 +48,7 @@ def parts_of(
     return [_part(number, world, groups, drawing, study) for number, (world, groups) in enumerate(worlds.items())]
 
 
-def _part(
-    number: int, world: str, groups: Sequence[Group], drawing: Drawing, study: Mapping[str, Any] | None
-) -> Part:
+def _part(number: int, world: str, groups: Sequence[Group], drawing: Drawing, study: Mapping[str, Any] | None) -> Part:
     plot = (study or {}).get("plot")
     wanted = (study or {}).get("metric")
     every = metrics_of(run for group in groups for run in group.runs)
@@ -72,9 +70,7 @@ def opening(metrics: Sequence[Metric], wanted: str | None) -> list[Metric]:
     return sorted(metrics, key=lambda each: each.name != wanted)
 
 
-def _figure(
-    id: str, world: str, groups: Sequence[Group], metrics: Sequence[Metric], drawing: Drawing
-) -> Figure | None:
+def _figure(id: str, world: str, groups: Sequence[Group], metrics: Sequence[Metric], drawing: Drawing) -> Figure | None:
     others = points_for_others(drawing.num_runs, len(metrics))
     drawn = ((each, lines_of(groups, each.name, Points() if each is metrics[0] else others)) for each in metrics)
     styled = [(group.label, drawing.style_of[group.label]) for group in groups]

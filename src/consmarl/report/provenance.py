@@ -51,7 +51,8 @@ def run_rows(runs: Sequence[Run], groups: Sequence[Group], near: Path) -> list[R
 def _run_row(run: Run, label: str, state: str, near: Path) -> RunRow:
     return RunRow(
         run.world, label, run.seed, state, run.failure, run.episode, run.config.get("episodes"), final(run),
-        seconds_of(run), shown_path(run.path, near), link_to_view(run, near), notes_on(run),
+        seconds_of(run), shown_path(run.path, near), link_to_view(run, near),
+        [f"{note.file}: {note.text}" for note in notes_on(run)],
     )  # fmt: skip
 
 

@@ -134,7 +134,10 @@ def _tidy(row: Object, not_finite: Counter[str]) -> Object:
                 not_finite[name] += 1
                 row[name] = math.nan
         elif _are_numbers(value) and not _is_a_number_by_name(name):
-            row[name] = [each if -LARGEST_NUMBER <= each <= LARGEST_NUMBER else math.nan for each in value]
+            for place, each in enumerate(value):
+                if not -LARGEST_NUMBER <= each <= LARGEST_NUMBER:
+                    not_finite[name] += 1
+                    value[place] = math.nan
         else:
             odd[name] = value
     for name in odd:
@@ -186,7 +189,7 @@ def _are_words(value: Any) -> bool:
 
 
 def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(each) in (int, float) for each in value)
+    return isinstance(value, list) and bool(value) and set(map(type, value)) <= {int, float}
 
 
 def _are_objects(value: Any) -> bool:
@@ -210,8 +213,7 @@ def _printable(words: str) -> str:
 
 def _shortened(value: Any) -> str:
     """Return a value as JSON has it, cut to what a sentence can hold."""
-    kinds = {dict: "an object", list: "a list"}
-    if type(value) in kinds:
-        return kinds[type(value)]
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:39]}…"

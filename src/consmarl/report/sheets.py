@@ -15,10 +15,10 @@ from consmarl.files import replacing
 from consmarl.report.across import Across
 from consmarl.report.charts import Figure
 from consmarl.report.contents import Contents
-from consmarl.report.curves import STATISTICS
 from consmarl.report.metrics import metrics_of
 from consmarl.report.runs import Group, Run
 from consmarl.report.statistics import Interval
+from consmarl.report.weights import weights_figure
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # with which spreadsheets begin to calculate
 
@@ -80,22 +80,27 @@ def all_sheets(contents: Contents) -> Iterator[Sheet]:
 
 def curve_sheet(figures: Sequence[tuple[str, Figure]]) -> Sheet:
     """Return the curves of figures, (world, figure), as they are drawn."""
+    views = dict.fromkeys(view for _, figure in figures for view in figure.views)
     columns = ["world", "metric", "group", "seeds", "episode", *_PLACES]
-    columns += [name for statistic in _STATISTICS for name in _bounded(statistic)]
-    return Sheet("curves", columns, [row for world, figure in figures for row in _points(world, figure)])
+    columns += [name for view in views for name in _bounded(view)]
+    return Sheet("curves", columns, [row for world, figure in figures for row in _points(world, figure, list(views))])
+
+
+def weights_sheets() -> Iterator[Sheet]:
+    """Return the curves of the study of weights, which takes no runs."""
+    yield curve_sheet([("", weights_figure("weights"))])
 
 
 _PLACES = ("environment_steps", "seconds")
 _OTHERS = (Across.STEPS, Across.TIME)
-_STATISTICS = (*STATISTICS, "value")
 
 
-def _points(world: str, figure: Figure) -> Iterator[list[Any]]:
+def _points(world: str, figure: Figure, views: Sequence[str]) -> Iterator[list[Any]]:
     for chart in figure.charts:
         for line in chart.lines:
             for point, episode in enumerate(line.episodes.tolist()):
                 places = [_at(line.elsewhere.get(each), point) for each in _OTHERS]
-                bands = [line.bands.get(name, (None, None, None)) for name in _STATISTICS]
+                bands = [line.bands.get(name, (None, None, None)) for name in views]
                 values = [_at(each, point) for band in bands for each in band]
                 yield [world, chart.metric.name, figure.labels[line.group], line.num_seeds, episode, *places, *values]
 

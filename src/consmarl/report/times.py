@@ -35,7 +35,7 @@ class TimeRow(NamedTuple):
     seconds: Range  # of a run
     per_episode: float  # seconds, in all
     typical: float | None  # seconds of an episode in the middle row: neither compiling nor an evaluation, as a rule
-    steps_per_second: float | None
+    steps_per_second: float  # NaN where rows do not tell
 
 
 def time_rows(groups: Sequence[Group]) -> list[TimeRow]:
@@ -53,7 +53,7 @@ def time_rows(groups: Sequence[Group]) -> list[TimeRow]:
 def _row(group: Group, machine: str, runs: list[Run]) -> TimeRow:
     seconds = [seconds_of(run) or 0.0 for run in runs]
     typical = [each for run in runs if (each := typical_episode(run)) is not None]
-    steps = [run.rows[-1].get("env_steps") for run in runs]
+    steps = [float(run.rows[-1].get("env_steps", math.nan)) for run in runs]
     return TimeRow(
         world=group.world,
         label=group.label,
@@ -63,7 +63,7 @@ def _row(group: Group, machine: str, runs: list[Run]) -> TimeRow:
         seconds=Range(statistics.median(seconds), min(seconds), max(seconds)),
         per_episode=sum(seconds) / sum(run.episode for run in runs),
         typical=statistics.median(typical) if typical else None,
-        steps_per_second=None if None in steps else sum(steps) / sum(seconds),
+        steps_per_second=sum(steps) / sum(seconds),
     )
 
 
