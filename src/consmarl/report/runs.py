@@ -24,12 +24,12 @@ METHOD_NAMES = {
 }  # fmt: skip
 SHARING_METHODS = ("adhoc-td", "cons")
 GROUPS = ("share", "learn")  # groups of settings
+BY_DEFAULT = "by_default"  # names of settings that were left to method, preset, world and length
 # Settings that decide what is written down and not what is learned: runs that differ in them alone are of one kind.
 HOUSEKEEPING = {
     "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
     "keep_checkpoints", "record", "devices", "tensorboard",
 }  # fmt: skip
-BY_DEFAULT = "by_default"  # in a configuration: which of its settings nobody chose
 
 Curve = tuple[NDArray[np.int64], NDArray[np.float64]]
 
@@ -106,10 +106,9 @@ class Run:
 
     @cached_property
     def by_default(self) -> frozenset[str]:
-        """Settings that nobody chose; of runs that do not say so, those without a value."""
-        if BY_DEFAULT in self.config:
-            return frozenset(self.config[BY_DEFAULT])
-        return frozenset(name for name, value in flat_settings(self.config).items() if value is None)
+        """Names of the settings that nobody set; in older runs, those that have no value."""
+        open_settings = (name for name, value in flat_settings(self.config).items() if value is None)
+        return frozenset(self.config.get(BY_DEFAULT) or open_settings)
 
 
 def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
@@ -224,11 +223,13 @@ def _once_a_seed(runs: list[Run]) -> list[Run]:
 
 
 def _label(run: Run, groups: list[list[Run]]) -> str:
-    rivals = [each[0].kind for each in groups if each[0].world == run.world and each[0].method == run.method]
-    names = sorted({name for kind in rivals for name in kind})
-    told_apart_by = [name for name in names if len({json.dumps(kind.get(name)) for kind in rivals}) > 1]
+    rivals = [each[0] for each in groups if each[0].world == run.world and each[0].method == run.method]
+    names = sorted({name for rival in rivals for name in rival.kind})
+    differing = [name for name in names if len({json.dumps(rival.kind.get(name)) for rival in rivals}) > 1]
+    # what nobody set follows from something that somebody did set, or else from another version
+    told_apart_by = [name for name in differing if any(name not in rival.by_default for rival in rivals)] or differing
     details = [f"{name.rpartition('.')[2]} {_shown(run.kind[name])}" for name in told_apart_by
-               if run.kind.get(name) is not None and name not in run.by_default]  # fmt: skip
+               if run.kind.get(name) is not None]  # fmt: skip
     return ", ".join([run.method, *details])
 
 
