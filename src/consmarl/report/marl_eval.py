@@ -126,7 +126,7 @@ def _run(run: Run, episodes: list[int], metrics: tuple[str, ...]) -> dict[str, A
 def _finite(run: Run, name: str, value: float) -> float:
     if not math.isfinite(value):
         raise UsageError(
-            f"{name} of {run.path} is not finite somewhere, which marl-eval cannot read: leave that run out."
+            f"{name} of {run.path} is NaN or infinite somewhere, which marl-eval cannot read: leave that run out."
         )
     return value
 
