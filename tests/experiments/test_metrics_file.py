@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from consmarl.experiments import train
+from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.metrics import MetricsFile
 
 
@@ -59,3 +61,17 @@ def test_seconds_that_cannot_be_added_up_are_damage(metrics):
     with metrics.path.open("a") as file:
         file.write(json.dumps({"episode": 400, "seconds": "1"}) + "\n")
     assert "cannot read line 5, which has seconds that are not a number" in metrics.keep_until(400)
+
+
+def test_a_resume_names_the_damaged_row_and_goes_on(metrics, monkeypatch, capsys):
+    lines = metrics.path.read_bytes().split(b"\n")
+    lines[1] = b"no JSON"
+    metrics.path.write_bytes(b"\n".join(lines))
+    (metrics.path.parent / "config.json").write_text(TrainConfig().to_json())
+    # nothing is trained: what matters happens before
+    monkeypatch.setattr(TrainConfig, "trainer", lambda _: None)
+    monkeypatch.setattr(train, "_newest_state", lambda *_: (None, 200))
+    monkeypatch.setattr(train._Session, "finish", lambda *_: None)
+    train.resume(metrics.path.parent)
+    assert "cannot read line 2, which is not JSON" in " ".join(capsys.readouterr().err.split())
+    assert episodes(metrics) == [0, 200]
