@@ -289,7 +289,8 @@ def test_an_axis_is_not_offered_where_some_rows_do_not_tell_it(tmp_path):
 
 
 def test_time_has_ticks_in_the_unit_that_fits_it():
-    assert [label for _, label in time_axis(90).ticks] == ["0", "25 s", "50 s", "75 s"]
+    assert [label for _, label in time_axis(90).ticks] == ["0", "30 s", "60 s", "90 s"]
     assert [label for _, label in time_axis(900).ticks] == ["0", "5 min", "10 min", "15 min"]
+    assert [label for _, label in time_axis(6_400).ticks] == ["0", "30 min", "60 min", "90 min"]
     assert [label for _, label in time_axis(4 * 3600).ticks] == ["0", "1 h", "2 h", "3 h", "4 h"]
     assert [label for _, label in time_axis(0.02).ticks][1] == "0.005 s"
