@@ -25,9 +25,7 @@ def parse_json(text: str | bytes, what: str) -> Any:
         whole = text.decode("utf-8") if isinstance(text, bytes) else text
         read = json.loads(whole)
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{what} is not JSON: it is not text in UTF-8, but for its first {error.start} bytes."
-        ) from error
+        raise UsageError(f"{what} is not UTF-8: only its first {error.start} bytes are.") from error
     except RecursionError as error:
         raise _too_deep(what) from error
     except ValueError as error:  # JSONDecodeError, or a number with more digits than Python reads

@@ -14,7 +14,7 @@ def nested(levels, inside=""):
 FAULTS = {
     b"": "is not JSON",
     b'{"a": ': "is not JSON",
-    b"\xff\xfe{}": "is not text in UTF-8",
+    b"\xff\xfe{}": "is not UTF-8",
     b'{"a": ' + b"9" * 5000 + b"}": "is not JSON",  # ValueError, not JSONDecodeError
     b'{"a": ' + nested(100_000).encode() + b"}": "nested too deeply",
     # parsed by Python without complaint, but too deep to copy or to write again

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import tyro
 
 from consmarl.experiments.sweeps.request import Pairs, SweepRequest
+from consmarl.report.across import Across
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,10 @@ class Report:
     """What to call it."""
     figures: Path | None = None
     """Directory for the same as PNG and PDF (needs consmarl[figures])."""
+    csv: Path | None = None
+    """Directory for every table, curve and row of metrics as CSV."""
+    x: Across = Across.EPISODES
+    """What curves are drawn over: episodes, environment steps or training time; on the page it can be changed."""
     marl_eval: Path | None = None
     """File for the JSON that marl-eval reads."""
     gifs: bool = True

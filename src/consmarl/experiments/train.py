@@ -74,13 +74,12 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
     check_memory_to_resume(trainer, out)
     with held(out, "this run"):
         state, episode = _newest_state(config, trainer, out)
-        metrics = MetricsFile(out / METRICS)
-        metrics.rows()  # damaged ones are refused before anything is changed
         (out / FAILURE).unlink(missing_ok=True)
         if warning := begin_session(out, episode):
             Console(stderr=True).print(warning, markup=False)
         # a run that begins anew evaluates before its first episode anew as well
-        metrics.keep_until(episode if episode else -1)
+        if damage := MetricsFile(out / METRICS).keep_until(episode if episode else -1):
+            Console(stderr=True).print(damage, markup=False)
         _Session(config, trainer, out).finish(state, episode)
     return out
 
