@@ -25,6 +25,7 @@ from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.playback import play, random_actions
 from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.memory import check_memory
 from consmarl.experiments.progress import duration
 from consmarl.experiments.sharing_options import SharingKind
 
@@ -60,7 +61,8 @@ def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measu
     """Measure a run's world and method on one core of this machine, in a process of its own."""
     if config.devices > 1:
         raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
-    config.trainer()  # what cannot be built is refused here, in one sentence
+    measured = without_warmup(config)
+    check_memory(measured, measured.trainer())  # what cannot be built is refused here, in one sentence
     command = [sys.executable, "-P", "-m", "consmarl.experiments.bench", str(turn_seconds)]
     # somebody's own environment is found there as it was found here
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
