@@ -204,7 +204,7 @@ def test_a_run_without_a_policy_says_so(run, tmp_path):
     with pytest.raises(UsageError, match="not the directory of a run"):
         watch(policy=tmp_path, out=tmp_path / "watch.gif")
     shutil.copy(run / "config.json", tmp_path)
-    with pytest.raises(UsageError, match="no whole checkpoint in .*: nothing was saved there"):
+    with pytest.raises(UsageError, match=r"no whole checkpoint in .*: nothing was saved there"):
         watch(policy=tmp_path, out=tmp_path / "watch.gif")
     with pytest.raises(UsageError, match=r"no policy file .*policy.safetensors"):
         policy_gif(tmp_path)
