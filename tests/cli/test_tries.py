@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 import signal
+import warnings
 from pathlib import Path
 
 import hypothesis
@@ -156,6 +157,7 @@ REFUSED = {
     "train --num-envs 20000000 --episodes 20000000": "episodes side by side needs",
     "train --num-envs 100000000 --episodes 100000000": "num_envs can be at most 42,949,672 in pgm-3ag",
     "train --method cons --report-every 80000000 --episodes 80000000": "--report-every",
+    "bench --hidden-size 10000000": "learning with networks 10,000,000 wide needs",
     "evaluate run --episodes 100000000000": "episodes must be a whole number from 1 to 1,000,000",
     "watch --episodes 1000000000": "episodes must be a whole number from 1 to 1,000",
     "view run --staged 1000000000": "staged must be a whole number from 0 to 1,000",
@@ -305,7 +307,9 @@ ODD_VALUES = [
 def complaint(work):
     """Return what is wrong with how a call ended; nothing if it succeeded, or was refused in one line."""
     try:
-        in_time(work)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # an Advisor says when it begins to share
+            in_time(work)
     except Reached:
         return None
     except UsageError as error:

@@ -87,20 +87,21 @@ def test_a_policy_is_watched_evaluated_and_exported(swept, tmp_path):
     assert run("evaluate", tmp_path / "policy.safetensors", "--episodes", "5").stdout == evaluated.stdout
 
 
-def test_an_unfinished_run_is_looked_at_by_its_newest_checkpoint(swept, tmp_path):
+def test_an_unfinished_run_is_looked_at_by_its_newest_checkpoint(swept, tmp_path, capsys):
     finished, copy = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3", tmp_path / "copy"
     subprocess.check_call(["cp", "-r", finished, copy])
     for name in ("policy.safetensors", "result.json", "checkpoints/checkpoint-000000016"):
         subprocess.check_call(["rm", "-r", copy / name])
-    exported = tmp_path / "after-8.safetensors"
-    assert run("export", copy, "--out", exported).returncode == 0
-    evaluated = run("evaluate", copy, "--episodes", "5")
-    assert evaluated.returncode == 0, evaluated.stderr
-    assert f"{copy} has not finished: this is its policy after 8 of 16 episodes." in evaluated.stderr
-    assert evaluated.stdout == run("evaluate", exported, "--episodes", "5").stdout
-    watched = run("watch", copy, "--out", tmp_path / "after-8.gif")
-    assert watched.returncode == 0, watched.stderr
-    assert "after 8 of 16 episodes" in watched.stderr
+    exported, watched = tmp_path / "after-8.safetensors", tmp_path / "after-8.gif"
+    assert main(["export", str(copy), "--out", str(exported)]) == 0
+    assert main(["evaluate", str(exported), "--episodes", "5"]) == 0
+    reached = capsys.readouterr().out.split("wrote", 1)[1].splitlines()[1:]
+    assert main(["evaluate", str(copy), "--episodes", "5"]) == 0
+    said = capsys.readouterr()
+    assert f"{copy} has not finished: this is its policy after 8 of 16 episodes." in said.err
+    assert said.out.splitlines() == reached
+    assert main(["watch", str(copy), "--out", str(watched)]) == 0
+    assert "after 8 of 16 episodes" in capsys.readouterr().err
 
 
 def test_a_run_that_has_saved_nothing_yet_says_so(tmp_path, capsys):

@@ -189,7 +189,7 @@ def test_a_run_whose_files_hold_something_else_is_left_out_and_named(root, name,
 
 def test_files_with_odd_but_harmless_values_make_a_page(root):
     machine = {"cores": "two", "memory_gigabytes": "many", "processor": None}
-    session = {"started": None, "versions": None, "machine": machine, "commit": None, "command": None}
+    session = {"started": None, "versions": None, "machine": machine, "git": None, "command": None}
     (root / "seed-0" / "run.json").write_text(json.dumps({"label": None, "sessions": [session]}))
     (root / "seed-1" / "run.json").write_text('{"label": "a\\u001b[31m name", "sessions": null}')
     (root / "seed-1" / "failure.json").write_text("{}")

@@ -279,7 +279,7 @@ def test_runs_that_nobody_timed_are_in_no_row_of_times(tmp_path, groups_of):
 def test_the_commit_that_runs_were_made_with_is_told(write, tmp_path):
     write("iql", {0: 1.0, 1: 1.0})
     facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
-    facts["sessions"][0]["commit"] = "f4d511f"
+    facts["sessions"][0]["git"] = {"commit": "f4d511f"}
     (tmp_path / "pgm-3ag-iql-1" / "run.json").write_text(json.dumps(facts))
     assert provenance.commits(read_runs([tmp_path])) == [("f4d511f", 1)]
 

@@ -254,7 +254,7 @@ def test_a_deep_manifest_is_a_damaged_one(tmp_path):
 
 
 FACTS = {
-    b"[]": "must hold an object", b"\xff": "not text in UTF-8", DEEP.encode(): "nested too deeply",
+    b"[]": "must hold an object", b"\xff": "not UTF-8", DEEP.encode(): "nested too deeply",
     b'{"sessions": "x"}': "is damaged", b'{"sessions": [5]}': "is damaged", b'{"sessions": [{"versions": [1]}]}':
     "is damaged", b'{"sessions": [{"versions": {"jax": {}}}]}': "is damaged",
 }  # fmt: skip
@@ -280,12 +280,11 @@ def test_a_configuration_that_is_none_is_refused(tmp_path, content):
 
 
 @pytest.mark.parametrize("row", [b"[]", b"\xff\xfe", DEEP.encode(), b"{}", b'{"episode": "5"}'])
-def test_metrics_that_are_none_stop_a_run_from_going_on_and_cost_nothing(tmp_path, row):
+def test_metrics_that_are_none_cost_a_run_that_goes_on_no_other_row(tmp_path, row):
     path = tmp_path / "metrics.jsonl"
     content = b'{"episode": 0}\n' + row + b'\n{"episode": 8}\n'
     path.write_bytes(content)
-    with refused("line 2 of"):
-        MetricsFile(path).keep_until(8)
+    assert "line 2" in MetricsFile(path).keep_until(8)
     assert path.read_bytes() == content
 
 

@@ -179,6 +179,7 @@ class TestWithPermission:
     def test_commands_that_begin_with_a_file_get_it_from_the_user(self, path, words, monkeypatch):
         begun = []
         monkeypatch.setattr("consmarl.experiments.train.train", lambda config, _out: begun.append(config))
+        monkeypatch.setattr("consmarl.experiments.ending.ending", str)
         monkeypatch.setattr("consmarl.experiments.bench.print_bench", begun.append)
         for command in ("train", "bench"):
             assert main([command, "--config", str(path), *words]) == 0

@@ -29,6 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _refused(f"{where}{error.strerror or error}.")
     except MemoryError as error:
         return _refused(f"there is not enough memory for this ({str(error).rstrip('.') or 'Python gives up'}).")
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):  # JAX's word for it
+            raise
+        return _refused(f"there is not enough memory for this ({str(error).splitlines()[0].rstrip('.')}).")
     except KeyboardInterrupt as stopped:
         print(f"consmarl: {str(stopped) or 'stopped.'}", file=sys.stderr, flush=True)
         sys.stdout.flush()

@@ -25,6 +25,7 @@ from consmarl.environments.playback import play, random_actions
 from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.memory import check_memory
 from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.progress import duration
 from consmarl.experiments.sharing_options import SharingKind
@@ -61,7 +62,8 @@ def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measu
     """Measure a run's world and method on one core of this machine, in a process of its own."""
     if config.devices > 1:
         raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
-    config.trainer()  # what cannot be built is refused here, in one sentence
+    measured = without_warmup(config)
+    check_memory(measured, measured.trainer())  # what cannot be built is refused here, in one sentence
     command = [*python_command(), "-m", "consmarl.experiments.bench", str(turn_seconds), passed_on(config.env)]
     environment = os.environ | {"PYTHONPATH": python_path()}
     process = subprocess.run(

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from consmarl.environments.foreign import is_foreign
+from consmarl.environments.foreign import confirmation, is_foreign
 from consmarl.experiments.directory import read_config, read_json
 from consmarl.experiments.exchanges import recorded_numbers
 from consmarl.files import RESULT
@@ -25,9 +25,9 @@ def _reached(run: Path) -> str:
 
 
 def _next_commands(run: Path) -> Iterator[str]:
-    place = shlex.quote(str(run))
-    yield f"consmarl evaluate {place}"
-    if not is_foreign(read_config(run).env):  # others' worlds cannot be drawn
+    place, env = shlex.quote(str(run)), read_config(run).env
+    yield f"consmarl evaluate {place}{confirmation(env)}"
+    if not is_foreign(env):  # others' worlds cannot be drawn
         yield f"consmarl watch {place}"
     if recorded_numbers(run):
         yield f"consmarl view {place}"

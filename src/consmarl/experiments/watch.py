@@ -21,7 +21,7 @@ from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 from consmarl.experiments.frames import Frame, write_small_gif, writer_for
 from consmarl.experiments.learned import learned_policy, named_environment
-from consmarl.files import POLICY_GIF, replacing
+from consmarl.files import POLICY, POLICY_GIF, replacing
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
@@ -88,7 +88,7 @@ def watch(
 def policy_gif(run_directory: Path) -> Path:
     """Write an episode of a finished run's policy to its policy.gif, small enough for a report; return the path."""
     run_directory = Path(run_directory)
-    world, learner, weights = _policy_parts(run_directory)
+    world, learner, weights = _policy_parts(run_directory / POLICY)  # one of a run under way would soon be outdated
     (played,) = greedy_episodes(world, learner, weights, num_episodes=1, seed=0)
     out = run_directory / POLICY_GIF
     with replacing(out) as temporary:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -105,7 +105,12 @@ def machines_of(run: Run) -> list[str]:
 
 def commits(runs: Sequence[Run]) -> list[Fact]:
     """Return the commits of the code that sessions of these runs were made with, where that is known."""
-    return _counted([[session.get("commit") or "" for session in _sessions(run)] for run in runs])
+    return _counted([[_commit(session.get("git") or {}) for session in _sessions(run)] for run in runs])
+
+
+def _commit(git: Mapping[str, Any]) -> str:
+    commit = git.get("commit") or ""
+    return f"{commit}, with changes that were not committed" if commit and git.get("is_dirty") else str(commit)
 
 
 def started(runs: Sequence[Run]) -> list[str]:

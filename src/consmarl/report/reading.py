@@ -58,9 +58,9 @@ def read_facts(path: Path) -> Object:
     _check(path, facts, "label", "a word", _is_word, is_optional=True)
     _check(path, facts, "sessions", "a list of objects", _are_objects, is_optional=True)
     for session in facts.get("sessions") or ():
-        for name in ("started", "command", "commit"):
+        for name in ("started", "command"):
             _check(path, session, name, "a word", _is_word, is_optional=True)
-        for name in ("versions", "machine"):
+        for name in ("versions", "machine", "git"):
             _check(path, session, name, "an object", _is_object, is_optional=True)
     return facts
 
