@@ -56,10 +56,12 @@ def test_studies_begin_where_the_paper_does():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (SHORT, "begins after episode 5,000, and the run has 2,000: nobody will share; set --share.start-episode 250, "
+        (SHORT, "begins after episode 5,000, and the run has 2,000 in all: nobody will share; set "
+                "--share.start-episode 250, "
                 "for example, or choose a preset whose start fits the run, such as --preset recommended."),
         (SHORT | dict(preset="recommended", share={"start_episode": 1_999}),
-         "begins after episode 1,999, and the run has 2,000: nobody will share; set --share.start-episode 250, for "
+         "begins after episode 1,999, and the run has 2,000 in all: nobody will share; set "
+         "--share.start-episode 250, for "
          "example."),
         (SHORT | dict(episodes=1, preset="release"), "nobody will share, which takes at least 2 episodes."),
         (SHORT | dict(share={"start_episode": 1_998}), None),
@@ -89,7 +91,10 @@ def test_a_sweep_says_so_once_for_all_seeds_even_of_a_plan(capsys, tmp_path, mon
     words = ["sweep", "--methods", "iql", "cons", "--seeds", "0", "1", "--options", "episodes=2000", "--dry-run"]
     assert main(words) == 0
     said = capsys.readouterr().err
-    assert said.count("pgm-3ag/cons: sharing begins after episode 5,000, and the run has 2,000: nobody will share") == 1
+    assert (
+        said.count("pgm-3ag/cons: sharing begins after episode 5,000, and the run has 2,000 in all: nobody will share")
+        == 1
+    )
     assert "iql" not in said
     assert main([*words, "--options", "episodes=2000", "preset=recommended"]) == 0
     assert capsys.readouterr().err == ""

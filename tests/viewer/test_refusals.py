@@ -11,9 +11,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from consmarl import UsageError
+from consmarl import TrainConfig, UsageError
 from consmarl.experiments import exchanges
-from consmarl.viewer.view import view
+from consmarl.viewer.view import TELLING, _is_of_this_run, view
 from tests.experiments.small import COMMAND
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
@@ -306,3 +306,13 @@ def test_the_command_refuses_a_damaged_record_in_one_line(damaged):
     assert "Traceback" not in result.stderr
     assert re.fullmatch(r"consmarl: .* is not a recorded episode, or it is damaged \(.*\)\.\n", result.stderr)
     assert (run / "exchange.html").read_text() == "the page that was there"
+
+
+def test_a_record_is_of_its_run_even_if_an_older_version_wrote_fewer_settings():
+    ours = json.loads(TrainConfig(method="cons", episodes=400).resolved().to_json())
+    older = {name: ours[name] for name in TELLING} | {"share": {"temperature": 1.0}}
+    assert _is_of_this_run(ours, ours)
+    assert _is_of_this_run(older, ours)
+    assert not _is_of_this_run(older | {"share": {"temperature": 0.3}}, ours)
+    assert not _is_of_this_run(older | {"share": []}, ours)
+    assert not _is_of_this_run(older | {"seed": 1}, ours)

@@ -43,7 +43,7 @@ def why_nobody_shares(config: "TrainConfig") -> str | None:
     start, episodes = config.sharing_start, config.episodes
     if start is None or not never_begins(start, episodes):
         return None
-    when = f"sharing begins after episode {start:,}, and the run has {episodes:,}"
+    when = f"sharing begins after episode {start:,}, and the run has {episodes:,} in all"
     if episodes < 2:
         return f"{when}: nobody will share, which takes at least 2 episodes."
     is_given = config.share.start_episode is not None and "share.start_episode" not in config.by_default

@@ -46,4 +46,4 @@ def _safe(told: str) -> str:
     safe = _UNSAFE.sub("_", short)
     if safe == short and len(safe) <= LONGEST:
         return safe
-    return f"{safe[: LONGEST - 9]}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    return f"{safe[: LONGEST - 9].rstrip('-')}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
