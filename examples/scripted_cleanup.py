@@ -4,7 +4,9 @@ What is agreed beforehand is who does which part: each cleaner has one half of t
 field, so that nobody is ever in another's way. Observations tell neither place nor time; but the map and the starts
 are always the same, so an agent knows where it is by counting its own steps.
 
-FIGURES
+    python examples/scripted_cleanup.py --episodes 400 --seed 1    140.4 ± 1.5, 35.1 apples
+
+(mean team return ± standard error; the script was tuned on seed 0)
 """
 
 from typing import Any
@@ -115,7 +117,7 @@ class Eater(Walker):
 def new_player(world: Any, index: int) -> Player:
     """Give every agent its part; the two that start nearest to the river clean it."""
     match index:
-        case 0:  # the beam goes up, so nobody can clean the lowest row of the river, row 8
+        case 0:  # the beam goes up, so nobody can clean row 8, the river's lowest
             return Cleaner(world, index, rows=range(5, 8), posts=range(6, 9))
         case 1:
             return Cleaner(world, index, rows=range(1, 5), posts=range(1, 6))

@@ -1,4 +1,14 @@
-"""A scripted team for Patient Gold Miner."""
+"""A scripted team for Patient Gold Miner: how far one gets with an agent's own eyes, and no learning.
+
+Each agent searches for mines along the path that brings most cells into view while there is still time to mine. It goes
+to the nearest mine it knows, stays until it has the gold, and searches for the next; when no more gold is possible, it
+takes stones. Agents take no notice of each other.
+
+    python examples/scripted_miner.py --env pgm-3ag --episodes 400 --seed 1    23.69 ± 0.27, 2.83 of 3 pieces of gold
+    python examples/scripted_miner.py --env pgm-6ag --episodes 400 --seed 1    176.2 ± 1.3, 11.23 of 12 pieces of gold
+
+(mean team return ± standard error; the script was tuned on seed 0)
+"""
 
 from typing import Any
 

@@ -1,4 +1,14 @@
-"""A scripted team for Find the Treasure."""
+"""A scripted team for Find the Treasure: everybody meets, and from then on they move as one.
+
+Agents cannot talk, and a box takes two who open it in the same step. So they agree beforehand on a meeting place in the
+middle and on the rules from there on. On one cell all see the same; as soon as the count on it is the whole team, each
+forgets what it saw alone and follows the same rules on the same memory. No two then ever decide differently.
+
+    python examples/scripted_treasure.py --episodes 400 --seed 1    8.73 ± 0.21, treasure in 98 % of episodes
+
+(mean team return ± standard error; written with seed 0 in view). Finding every coin and the treasure, red boxes in
+random order, would bring 15 − 7 + 3 − 2 = 9 on average.
+"""
 
 from typing import Any
 
