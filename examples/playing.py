@@ -64,7 +64,7 @@ class Ground:
 
     def plan_search(self, num_steps: int) -> list[Cell]:
         """Return a path to see what is not yet seen, as far as it can then be reached within so many steps."""
-        seen = np.argwhere(~np.isnan(self.cells[..., 0])).tolist()
+        seen = [(row, column) for row, column in np.argwhere(~np.isnan(self.cells[..., 0])).tolist()]
         return list(best_path(self.here, as_bits(seen, self.world.grid), num_steps, self.world.grid, self.world.view))
 
     def towards(self, goal: Cell) -> int:
@@ -95,7 +95,8 @@ def measure(
     `new_player` gets the world's settings and the agent's number.
     """
     env = consmarl.parallel_env(env_id)
-    returns, achieved = [], defaultdict(float)
+    returns: list[float] = []
+    achieved: dict[str, float] = defaultdict(float)
     for episode in range(num_episodes):
         players = [new_player(env.world, index) for index in range(env.world.num_agents)]
         returns.append(play(env, players, seed if episode == 0 else None))

@@ -8,6 +8,8 @@ import functools
 Cell = tuple[int, int]  # row, column
 Size = tuple[int, int]  # rows, columns
 
+Path = tuple[int, tuple[Cell, ...], Cell, int]  # cells found, the way, its end, all that was seen
+
 NUM_KEPT = 100  # unfinished paths; three times as many find nothing better on 8×9 cells
 
 
@@ -47,10 +49,10 @@ def best_path(here: Cell, seen: int, num_steps: int, grid: Size, view: Size) -> 
     All walking, to where a cell is seen and from there to the cell, has to be done in `num_steps`. It is a beam
     search: of all paths of one length only the best are continued.
     """
-    best = (0, (), here, seen)  # cells found, path, its end, all that was seen
+    best: Path = (0, (), here, seen)
     kept = [best]
     for num_left in reversed(range(num_steps)):
-        longer = {}
+        longer: dict[tuple[Cell, int], Path] = {}
         for found, path, end, known in kept:
             for cell in neighbours(end, grid):
                 new = cells_in_view(cell, grid, view) & ~known
