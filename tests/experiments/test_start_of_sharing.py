@@ -1,11 +1,11 @@
-"""Sharing begins within the run, or somebody says that it does not."""
+"""Sharing and learning begin within the run, or somebody says that they do not."""
 
 import pytest
 from tests.report.handmade import write_run
 
 from consmarl import Preset, TrainConfig
 from consmarl.cli import main
-from consmarl.experiments.method_checks import why_nobody_shares
+from consmarl.experiments.method_checks import why_nobody_learns, why_nobody_shares
 from consmarl.experiments.sweeps.studies import STUDIES
 from consmarl.experiments.train import train
 from consmarl.report.finals import by_world
@@ -120,3 +120,23 @@ def test_a_report_tells_runs_apart_by_what_somebody_set(tmp_path):
         write_run(tmp_path / preset.value, method="cons", by_default=list(config.by_default), **own)
     labels = {group.label for group in grouped(read_runs([tmp_path]))}
     assert labels == {"CONS, preset paper", "CONS, preset release", "CONS, preset recommended"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "number"),
+    [
+        (dict(episodes=200), "the run has 200"),
+        (dict(replay_episodes=200), "replay holds 200"),
+        (dict(episodes=201, num_envs=1), None),  # 201 · 25 steps are more than 5,000
+        (dict(episodes=4, warmup_steps=0), None),
+        (dict(episodes=4, method="ga-comm"), None),  # it has no replay to wait for
+    ],
+)
+def test_a_run_that_never_learns_says_so(settings, number):
+    sentence = why_nobody_learns(TrainConfig(**settings), episode_limit=25)
+    assert sentence is None if number is None else number in sentence
+
+
+def test_train_says_that_nobody_will_learn(plays_nothing, tmp_path, capsys):
+    train(TrainConfig(episodes=40), tmp_path / "run")
+    assert "nobody will learn" in " ".join(capsys.readouterr().err.split())

@@ -50,3 +50,17 @@ def why_nobody_shares(config: "TrainConfig") -> str | None:
     is_papers = config.preset is Preset.PAPER and not is_given
     other = ", or choose a preset whose start fits the run, such as --preset recommended" if is_papers else ""
     return f"{when}: nobody will share; set --share.start-episode {fitted_start(start, episodes)}, for example{other}."
+
+
+def why_nobody_learns(config: "TrainConfig", episode_limit: int) -> str | None:
+    """Say in a sentence that a run never has enough in replay to learn from; None where it has."""
+    if config.entry.learner.is_on_policy:
+        return None
+    needed = config.warmup_steps // episode_limit + 1  # more steps than `warmup_steps`, in whole episodes
+    for number, holder in ((config.replay_episodes, "replay holds"), (config.episodes, "the run has")):
+        if number < needed:
+            return (
+                f"learning waits for more than {config.warmup_steps:,} steps, {needed:,} episodes, and {holder} "
+                f"{number:,}: nobody will learn; set --warmup-steps 0, for example."
+            )
+    return None

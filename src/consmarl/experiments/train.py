@@ -21,7 +21,7 @@ from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
 from consmarl.experiments.learned import newest_policy
 from consmarl.experiments.memory import check_memory, check_memory_to_resume
-from consmarl.experiments.method_checks import why_nobody_shares
+from consmarl.experiments.method_checks import why_nobody_learns, why_nobody_shares
 from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
@@ -56,8 +56,9 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
         begin_session(out, 0, label)
-        if sentence := why_nobody_shares(config):
-            Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
+        for sentence in (why_nobody_learns(config, trainer.world.episode_limit), why_nobody_shares(config)):
+            if sentence is not None:
+                Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
         _Session(config, trainer, out).finish(trainer.init(config.seed), episode=0)
     return out
 
