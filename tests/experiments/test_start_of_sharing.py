@@ -137,6 +137,7 @@ def test_a_run_that_never_learns_says_so(settings, number):
     assert sentence is None if number is None else number in sentence
 
 
-def test_train_says_that_nobody_will_learn(plays_nothing, tmp_path, capsys):
+@pytest.mark.usefixtures("plays_nothing")
+def test_train_says_that_nobody_will_learn(tmp_path, capsys):
     train(TrainConfig(episodes=40), tmp_path / "run")
     assert "nobody will learn" in " ".join(capsys.readouterr().err.split())
