@@ -1,5 +1,6 @@
 """What a run's directory says of itself, and who may write to it."""
 
+import gc
 import json
 import os
 import struct
@@ -14,6 +15,7 @@ import consmarl
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held
+from consmarl.experiments.events import EventsFile
 from consmarl.experiments.train import resume, train
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -168,6 +170,27 @@ def test_a_full_disk_gets_a_sentence_and_costs_nothing_that_was_saved(small_disk
 
 def rows_that_are_whole(directory):
     return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines() if line.endswith("}")]
+
+
+def test_a_full_disk_meets_tensorboards_events_with_a_sentence_and_nothing_else(small_disk, capfd):
+    threads = threading.active_count()
+    events = EventsFile(small_disk / "events", 0)
+    with pytest.raises(UsageError, match=r"cannot write to .*events.*: No space left on device\."):
+        for episode in range(100_000):
+            events.append({"episode": episode, "return": 1.0, "agent_returns": [0.5] * 20})
+    events.close()
+    del events
+    gc.collect()  # nothing is left that would try again
+    assert threading.active_count() == threads
+    assert capfd.readouterr().err == ""
+
+
+def test_events_of_a_run_that_begins_anew_replace_those_before_its_first_episode(tmp_path):
+    for value in (1.0, 2.0):
+        events = EventsFile(tmp_path / "events", 0)
+        events.append({"episode": 0, "evaluation_return": value})
+        events.close()
+    assert scalars(tmp_path) == {("training/episode", 0): 0.0, ("evaluation/return", 0): 2.0}
 
 
 def test_a_read_only_disk_gets_a_sentence(small_disk):

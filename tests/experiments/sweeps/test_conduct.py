@@ -17,13 +17,14 @@ from tests.experiments.sweeps.processes import children_of, is_alive
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
+from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts, holding_interrupts
 from consmarl.experiments.sweeps.conduct import conduct
-from consmarl.experiments.sweeps.job import Job, Outcome, outcome_of
+from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess, outcome_of
 from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.sweeps.ray_workers import STOP, run_job
 from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
-from consmarl.experiments.train import train
+from consmarl.experiments.train import resume, train
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -202,6 +203,38 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
     worker.stdin.close()
     assert worker.wait(timeout=20) == 3
     assert len(rows(tmp_path / "run")) < 61
+
+
+def test_a_worker_that_is_stopped_while_it_is_still_importing_ends_as_stopped(tmp_path):
+    job = Job("run", tmp_path / "run", RUNS[0].config.to_json())
+    for seconds in (0.0, 0.3):  # before Python has begun, and amid the import of JAX
+        worker = WorkerProcess(job, core=None)
+        time.sleep(seconds)
+        worker.stop()
+        worker.process.wait(timeout=120)
+        assert worker.outcome() == Outcome("stopped"), (job.out / "log.txt").read_text()
+    assert {path.name for path in job.out.iterdir()} == {"log.txt"}
+
+
+def test_a_run_that_is_asked_to_stop_before_its_first_episode_does_not_compile_it(tmp_path):
+    with heeding_interrupts() as stop:
+        stop.is_made = True
+        with pytest.raises(InterruptedRun, match="stopped and saved after 0 episodes"):
+            train(RUNS[0].config, tmp_path)
+        with pytest.raises(InterruptedRun, match="stopped and saved after 0 episodes"):
+            resume(tmp_path)
+    assert rows(tmp_path) == []
+
+
+def test_an_interrupt_that_was_held_back_is_heeded_and_only_once():
+    with holding_interrupts():
+        signal.raise_signal(signal.SIGINT)  # at this thread: others here do not hold it back
+        with heeding_interrupts() as stop:
+            assert stop.is_made
+            with heeding_interrupts() as inner:
+                assert inner is stop
+    with heeding_interrupts() as following:
+        assert not following.is_made
 
 
 def test_a_task_of_a_cluster_stops_when_a_file_says_so_even_if_signals_are_blocked_there(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from consmarl.experiments.directory import read_json
+from consmarl.experiments.interrupts import holding_interrupts
 from consmarl.files import FAILURE, explained
 
 LOG = "log.txt"
@@ -47,7 +48,8 @@ class WorkerProcess:
         with explained(job.out):
             job.out.mkdir(parents=True, exist_ok=True)
             (job.out / FAILURE).unlink(missing_ok=True)
-            with (job.out / LOG).open("ab") as log:
+            # a worker that is interrupted while it imports JAX would crash, or not notice
+            with (job.out / LOG).open("ab") as log, holding_interrupts():
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", "consmarl.experiments.sweeps.worker"],
                     stdin=subprocess.PIPE,
