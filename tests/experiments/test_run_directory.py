@@ -3,13 +3,15 @@
 import gc
 import json
 import os
+import shutil
 import struct
 import subprocess
 import threading
+from collections import deque
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
-from tests.experiments.small import SMALL, rows
+from tests.experiments.small import SMALL, assert_same_run, rows
 
 import consmarl
 from consmarl.errors import UsageError
@@ -17,6 +19,8 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held
 from consmarl.experiments.events import EventsFile
 from consmarl.experiments.train import resume, train
+from consmarl.training import programs
+from consmarl.training.programs import Shelf, keep_programs
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 BRIEF = SMALL | dict(episodes=32, evaluate_every=16)
@@ -93,6 +97,19 @@ def test_no_events_are_written_where_none_are_wanted(tmp_path):
         tmp_path / "run",
     )
     assert not (out / "events").exists()
+
+
+@pytest.mark.usefixtures("without_jax_cache")
+def test_a_run_with_kept_programs_has_the_bits_of_one_that_was_compiled_for_it(run, tmp_path, monkeypatch):
+    keep_programs(Shelf(tmp_path / "programs", 10**8))
+    assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "keeping"), run)
+    kept = {path.name.partition("-")[0] for path in (tmp_path / "programs").iterdir()}
+    assert kept == {"begin", "init_learner", "evaluate", "run_rounds"}
+    shutil.copytree(tmp_path / "programs", tmp_path / "copied")  # as another process would find them
+    keep_programs(Shelf(tmp_path / "copied", 10**8))
+    monkeypatch.setattr(programs, "_serialised", lambda _: pytest.fail("one was compiled"))
+    assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "kept"), run)
+    keep_programs(None)
 
 
 def test_a_run_of_another_format_is_not_touched(copy):
@@ -175,9 +192,9 @@ def rows_that_are_whole(directory):
 def test_a_full_disk_meets_tensorboards_events_with_a_sentence_and_nothing_else(small_disk, capfd):
     threads = threading.active_count()
     events = EventsFile(small_disk / "events", 0)
+    row = {"return": 1.0, "agent_returns": [0.5] * 20}
     with pytest.raises(UsageError, match=r"cannot write to .*events.*: No space left on device\."):
-        for episode in range(100_000):
-            events.append({"episode": episode, "return": 1.0, "agent_returns": [0.5] * 20})
+        deque((events.append({"episode": episode} | row) for episode in range(100_000)), maxlen=0)
     events.close()
     del events
     gc.collect()  # nothing is left that would try again

@@ -7,6 +7,8 @@ from consmarl.cli.commands import COMMANDS
 from consmarl.cli.parsing import parse, print_help
 from consmarl.errors import UsageError, nearest
 
+COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")  # a sweep's workers see to it themselves
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
@@ -23,7 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         if name not in COMMANDS:
             raise UsageError(f"there is no command {name!r}: {nearest(name, COMMANDS)}")
-        result = parse(name, COMMANDS[name].kind(options), options).run()
+        command = parse(name, COMMANDS[name].kind(options), options)
+        if name in COMPILING:
+            from consmarl.experiments.compiled import tell_if_not_kept
+
+            tell_if_not_kept()
+        result = command.run()
         return 0 if result is None else int(result)
     except UsageError as error:
         print(f"consmarl: {error}", file=sys.stderr)

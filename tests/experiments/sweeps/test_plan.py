@@ -154,9 +154,15 @@ def test_settings_are_spelled_with_hyphens_as_in_help_or_with_underscores(tmp_pa
     path = tmp_path / "sweep.json"
     path.write_text(
         json.dumps(
-            {"methods": ["cons"], "envs": ["pgm-3ag"], "seeds": [0], "set": ["num-agents=2"],
-             "options": {"share.start-episode": 10}, "vary": {"batch-episodes": [8, 16]}}
-        )  # fmt: skip
+            {
+                "methods": ["cons"],
+                "envs": ["pgm-3ag"],
+                "seeds": [0],
+                "set": ["num-agents=2"],
+                "options": {"share.start-episode": 10},
+                "vary": {"batch-episodes": [8, 16]},
+            }
+        )
     )
     assert sweep_from_file(path).runs() == runs_of(by_underscores)
     assert TrainConfig(set=("num-agents=2",)).trainer().world.num_agents == 2

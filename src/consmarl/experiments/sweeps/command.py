@@ -9,6 +9,7 @@ from rich.table import Table
 
 from consmarl.environments import validation
 from consmarl.errors import UsageError
+from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.settings import settings_from, spelled_alike
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
@@ -30,6 +31,7 @@ def sweep(request: SweepRequest) -> int:
             check_against(out, runs)
             _print_plan(runs, out)
             return 0
+        tell_if_not_kept()  # as the workers will, where nobody sees it
         result = conduct(runs, out, workers)
     finally:
         workers.close()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from consmarl.errors import UsageError
+from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
@@ -31,6 +32,7 @@ def main() -> int:
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})  # before JAX counts the cores
+    tell_if_not_kept()
     sys.argv = job["command"]  # what the run's directory tells that it was made with
     threading.Thread(target=_end_when_alone, daemon=True).start()
     out = Path(job["out"])
