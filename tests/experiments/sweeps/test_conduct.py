@@ -23,7 +23,6 @@ from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess, outcome
 from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.sweeps.ray_workers import STOP, run_job
-from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
 from consmarl.experiments.train import resume, train
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -104,25 +103,6 @@ def test_ends_are_put_into_words(tmp_path):
     assert outcome_of(tmp_path, 7).error == "ended with code 7: MemoryError: no room"
     write_failure(tmp_path, "no space left.")
     assert outcome_of(tmp_path, 1) == Outcome("failed", "no space left.")
-
-
-def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    assert last_row(path) == {}
-    path.write_text(
-        "".join(json.dumps({"episode": number, "filler": "x" * 90}) + "\n" for number in range(1000)) + '{"epi'
-    )
-    assert last_row(path)["episode"] == 999
-
-
-def test_the_table_shows_what_runs_and_what_failed_first(tmp_path):
-    views = [RunView(f"run-{number}", tmp_path, 10) for number in range(60)]
-    views[50].begin()
-    views[55].end("failed", "oh")
-    screen = SweepScreen(views, "title")
-    names = list(screen.table().columns[0].cells)
-    assert names[:2] == ["run-50", "run-55"]
-    assert "more" in names[-1]
 
 
 @pytest.fixture(scope="module")
