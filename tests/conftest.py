@@ -11,6 +11,7 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusi
 import hypothesis
 import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 # Broadcasting over a missing axis is nearly always a mistake: it has to be written out.
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -47,6 +48,17 @@ def compile_quickly():
     jax.config.update("jax_disable_most_optimizations", False)
     del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]
     jax.clear_caches()  # what other modules compile is optimised
+
+
+@pytest.fixture
+def without_jax_cache():
+    """As users have it: JAX itself keeps no programs."""
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
+    jax.clear_caches()
+    yield
+    jax.config.update("jax_enable_compilation_cache", True)
+    compilation_cache.reset_cache()
 
 
 @pytest.fixture(scope="module")

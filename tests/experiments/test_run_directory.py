@@ -1,22 +1,28 @@
 """What a run's directory says of itself, and who may write to it."""
 
+import gc
 import json
 import os
+import shutil
 import struct
 import subprocess
 import threading
+from collections import deque
 
 import pytest
 from safetensors import safe_open
 from tensorboardX.proto.event_pb2 import Event
-from tests.experiments.small import SMALL, rows
+from tests.experiments.small import SMALL, assert_same_run, rows
 
 import consmarl
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held
+from consmarl.experiments.events import EventsFile
 from consmarl.experiments.source import git_facts
 from consmarl.experiments.train import resume, train
+from consmarl.training import programs
+from consmarl.training.programs import Shelf, keep_programs
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 BRIEF = SMALL | dict(episodes=32, evaluate_every=16)
@@ -106,6 +112,19 @@ def test_no_events_are_written_where_none_are_wanted(tmp_path):
     assert not (out / "events").exists()
 
 
+@pytest.mark.usefixtures("without_jax_cache")
+def test_a_run_with_kept_programs_has_the_bits_of_one_that_was_compiled_for_it(run, tmp_path, monkeypatch):
+    keep_programs(Shelf(tmp_path / "programs", 10**8))
+    assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "keeping"), run)
+    kept = {path.name.partition("-")[0] for path in (tmp_path / "programs").iterdir()}
+    assert kept == {"begin", "init_learner", "evaluate", "run_rounds"}
+    shutil.copytree(tmp_path / "programs", tmp_path / "copied")  # as another process would find them
+    keep_programs(Shelf(tmp_path / "copied", 10**8))
+    monkeypatch.setattr(programs, "_serialised", lambda _: pytest.fail("one was compiled"))
+    assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "kept"), run)
+    keep_programs(None)
+
+
 def test_a_run_of_another_format_is_not_touched(copy):
     changed(copy / "run.json", format=2, sessions=[{"versions": {"consmarl": "9.9"}}])
     before = sorted(path.stat().st_mtime_ns for path in copy.rglob("*"))
@@ -181,6 +200,27 @@ def test_a_full_disk_gets_a_sentence_and_costs_nothing_that_was_saved(small_disk
 
 def rows_that_are_whole(directory):
     return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines() if line.endswith("}")]
+
+
+def test_a_full_disk_meets_tensorboards_events_with_a_sentence_and_nothing_else(small_disk, capfd):
+    threads = threading.active_count()
+    events = EventsFile(small_disk / "events", 0)
+    row = {"return": 1.0, "agent_returns": [0.5] * 20}
+    with pytest.raises(UsageError, match=r"cannot write to .*events.*: No space left on device\."):
+        deque((events.append({"episode": episode} | row) for episode in range(100_000)), maxlen=0)
+    events.close()
+    del events
+    gc.collect()  # nothing is left that would try again
+    assert threading.active_count() == threads
+    assert capfd.readouterr().err == ""
+
+
+def test_events_of_a_run_that_begins_anew_replace_those_before_its_first_episode(tmp_path):
+    for value in (1.0, 2.0):
+        events = EventsFile(tmp_path / "events", 0)
+        events.append({"episode": 0, "evaluation_return": value})
+        events.close()
+    assert scalars(tmp_path) == {("training/episode", 0): 0.0, ("evaluation/return", 0): 2.0}
 
 
 def test_a_read_only_disk_gets_a_sentence(small_disk):

@@ -10,6 +10,8 @@ from consmarl.cli.help import HELP, HELP_ALL, print_command, print_commands, pri
 from consmarl.cli.parsing import parse
 from consmarl.errors import UsageError, nearest
 
+COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")  # a sweep's workers see to it themselves
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
@@ -66,7 +68,12 @@ def _run(arguments: Sequence[str]) -> int:
     if {*HELP, HELP_ALL} & set(options):
         _help(name, options)
         return 0
-    result = parse(name, COMMANDS[name].kind(options), options).run()
+    command = parse(name, COMMANDS[name].kind(options), options)
+    if name in COMPILING:
+        from consmarl.experiments.compiled import tell_if_not_kept
+
+        tell_if_not_kept()
+    result = command.run()
     return 0 if result is None else int(result)
 
 

@@ -117,10 +117,12 @@ def _show_policies(groups: list[Group]) -> None:
     A report is worth having without: runs may lie where nobody may write, or be of another version.
     """
     from consmarl.environments.foreign import is_foreign
+    from consmarl.experiments.compiled import tell_if_not_kept
     from consmarl.experiments.watch import policy_gif
     from consmarl.files import POLICY_GIF
     from consmarl.report.runs import shown_run
 
+    tell_if_not_kept()
     for group in groups:
         run = shown_run(group)
         if run is None or is_foreign(run.config["env"]) or (run.path / POLICY_GIF).exists():

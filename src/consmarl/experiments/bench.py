@@ -194,7 +194,7 @@ def print_bench(config: TrainConfig) -> None:
     table.add_row("training episode", f"{measured.seconds_per_episode * 1e3:.2f} ms")
     if share is not None:
         table.add_row("  arithmetic of its update", f"{share:.0%} of a matrix multiplication's rate")
-    table.add_row("compiling, once a run", f"{measured.compile_seconds:.1f} s")
+    table.add_row("compiling, the first time", f"{measured.compile_seconds:.1f} s")
     table.add_row(f"run of {config.episodes:,} episodes", f"{duration(measured.run_seconds)}, evaluations apart")
     Console().print(table)
 

@@ -1,15 +1,26 @@
-"""The rows of a run for TensorBoard: every number a curve over episodes."""
+"""The rows of a run for TensorBoard: every number a curve over episodes.
 
-from collections.abc import Mapping
+They are written here and now, as `metrics.jsonl` is: tensorboardX's own writer hands them to a thread, where a full
+disk ends in a traceback that nobody can catch, and after that in a run that waits forever.
+"""
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tensorboardX import SummaryWriter
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.proto.summary_pb2 import Summary
+from tensorboardX.record_writer import masked_crc32c
 
 from consmarl.files import explained
 
 _SHARING = {"requests", "answers", "advised", "advised_share", "budget_used", "num_observations", "table_fill"}
 _LEARNING = {"loss", "td_error", "gradient_norm", "q_value", "epsilon"}
+_VERSION = "brain.Event:2"
 
 
 class EventsFile:
@@ -17,27 +28,52 @@ class EventsFile:
 
     def __init__(self, directory: Path, episode: int) -> None:
         """Begin a file, or go on in another one."""
+        # TensorBoard reads files by name, which therefore begins with the time
+        seconds, rest = divmod(time.time_ns(), 10**9)
+        self._path = directory / f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{rest:09}"
         with explained(directory):
-            self._writer = SummaryWriter(str(directory), purge_step=episode + 1 if episode else None)
+            directory.mkdir(parents=True, exist_ok=True)
+            is_first = not any(directory.iterdir())
+            self._file = self._path.open("xb", buffering=0)  # what cannot be written must not come up again at the end
+        self._write(Event(wall_time=time.time(), file_version=_VERSION))
+        if not is_first:
+            following = episode + 1 if episode else 0  # a run that begins anew has a row before its first episode
+            self._write(Event(wall_time=time.time(), step=following, session_log=SessionLog(status=SessionLog.START)))
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row's numbers; lists become one curve an agent."""
-        for name, value in row.items():
-            values = (
-                {f"/agent_{index}": each for index, each in enumerate(value)}
-                if isinstance(value, list)
-                else {"": value}
-            )
-            for suffix, each in values.items():
-                self._writer.add_scalar(_tag(name) + suffix, each, row["episode"])
+        """Add a row's numbers."""
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in _curves(row)]
+        self._write(Event(wall_time=time.time(), step=row["episode"], summary=Summary(value=values)))
 
     def flush(self) -> None:
         """See that all is on disk: what a checkpoint follows must not be lost."""
-        self._writer.flush()
+        with explained(self._path):
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """End the file."""
-        self._writer.close()
+        self._file.close()
+
+    def _write(self, event: Any) -> None:
+        left = memoryview(_record(event.SerializeToString()))
+        with explained(self._path):
+            while left:
+                left = left[self._file.write(left) :]
+
+
+def _record(data: bytes) -> bytes:
+    """Frame an event as TensorBoard reads it: length, its checksum, data, its checksum."""
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc32c(length)) + data + struct.pack("<I", masked_crc32c(data))
+
+
+def _curves(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield a row's numbers by curve; lists become one curve an agent."""
+    for name, value in row.items():
+        if isinstance(value, list):
+            yield from ((f"{_tag(name)}/agent_{index}", each) for index, each in enumerate(value))
+        else:
+            yield _tag(name), value
 
 
 def _tag(name: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 
 
 class InterruptedRun(KeyboardInterrupt):
@@ -21,13 +22,35 @@ class StopRequest:
     is_made = False
 
 
+_heeded: list[StopRequest] = []  # at most one: whoever heeds interrupts inside another heeds the same
+
+
+@contextmanager
+def holding_interrupts() -> Iterator[None]:
+    """Hold interrupts back, here and in processes that are started meanwhile, until somebody heeds them.
+
+    An interrupt that strikes while JAX is being imported can crash the interpreter or be lost in an `except`.
+    """
+    if not _CAN_BLOCK:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @contextmanager
 def heeding_interrupts() -> Iterator[StopRequest]:
-    """Note the first interrupt and let work go on; the second ends the process at once.
+    """Note the first interrupt, held back or not, and let work go on; the second ends the process at once.
 
     Python runs its handlers between two of its own instructions, which compiled code may hold up for seconds. A thread
     that listens on the wake-up socket answers meanwhile.
     """
+    if _heeded:
+        yield _heeded[0]
+        return
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
         yield request
@@ -38,9 +61,16 @@ def heeding_interrupts() -> Iterator[StopRequest]:
     before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
     wakeup_before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
     listener.start()
+    _heeded.append(request)
+    if _CAN_BLOCK:  # whoever started this process may have blocked them, as a sweep and Ray do
+        for number in signal.sigpending() & set(_SIGNALS):
+            signal.sigwait({number})  # taken here, since the listener would take it for a second one
+            request.is_made = True
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
         yield request
     finally:
+        _heeded.clear()
         signal.set_wakeup_fd(wakeup_before)
         for number, handler in before.items():
             signal.signal(number, handler)

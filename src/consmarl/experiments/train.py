@@ -108,21 +108,23 @@ class _Session:
         config, out = self.config, self.out
         progress = RunProgress(f"{config.env} {config.method.value} seed {config.seed}", config.episodes, episode)
         with heeding_interrupts() as stop, RowWriter(config, out, episode) as rows, progress:
-            if episode == 0:
+            if episode == 0 and not stop.is_made:
                 rows.append({"episode": 0} | evaluated(config, self.trainer, state, 0))
-            while episode < config.episodes:
+            is_stopping = stop.is_made
+            while episode < config.episodes and not is_stopping:
                 state, row = self._chunk(state, episode)
                 episode = row["episode"]
                 rows.append(row)
                 progress.advance(episode, row)
-                if stop.is_made or episode % config.checkpoint_period == 0 or episode == config.episodes:
+                is_stopping = stop.is_made  # asked once a chunk: whoever stops has saved
+                if is_stopping or episode % config.checkpoint_period == 0 or episode == config.episodes:
                     rows.flush()
                     self._save(state, episode)
-                if stop.is_made and episode < config.episodes:
-                    raise InterruptedRun(
-                        f"stopped and saved after {episode} episodes: go on with `consmarl resume "
-                        f"{out}{confirmation(config.env)}`."
-                    )
+            if episode < config.episodes:
+                raise InterruptedRun(
+                    f"stopped and saved after {episode} episodes: go on with `consmarl resume "
+                    f"{out}{confirmation(config.env)}`."
+                )
             self._conclude(state)
 
     def _chunk(self, state: TrainState, episode: int) -> tuple[TrainState, dict[str, Any]]:

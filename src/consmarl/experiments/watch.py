@@ -25,6 +25,7 @@ from consmarl.files import POLICY, POLICY_GIF, replacing
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
+from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, play_episodes
 
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
@@ -142,7 +143,7 @@ def greedy_episodes(
         )
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(Program, num_static=3)
 def _play_greedily(world: World, learner: AnyLearner, num_episodes: int, parameters: Any, key: jax.Array) -> Any:
     """Return states [step + 1, episode, …] and the batch of episodes."""
     actors = Actors(learner, Greedy(), NoSharing())

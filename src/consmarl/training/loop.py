@@ -19,6 +19,7 @@ from consmarl.learners.interface import AnyLearner, map_episodes
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
 from consmarl.training.parts import RoundReport, RunParts, TrainState
+from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, Episodes, play_episodes
 
 
@@ -101,13 +102,17 @@ def _run_rounds(
     return jax.lax.scan(lambda carry, _: trainer._round(is_recording, carry), state, length=num_rounds)
 
 
-_compiled = functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
-_run = _compiled(_run_rounds)
-# cores that are devices of their own must not lend each other threads: each has its share of the agents to do
-_run_on_devices = _compiled(_run_rounds, compiler_options={"xla_cpu_multi_thread_eigen": False})
+_run = Program(_run_rounds, num_static=3, donate_argnums=(3,))
+_run_on_devices = jax.jit(
+    _run_rounds,
+    static_argnums=(0, 1, 2),
+    donate_argnums=3,
+    # cores that are devices of their own must not lend each other threads: each has its share of the agents to do
+    compiler_options={"xla_cpu_multi_thread_eigen": False},
+)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(Program, num_static=3)
 def _evaluate(
     world: Environment[Any, Any, Any], learner: AnyLearner, num_episodes: int, parameters: Any, key: jax.Array
 ) -> Episodes:

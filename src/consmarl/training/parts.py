@@ -1,6 +1,7 @@
 """A run's parts, whether its world steps in compiled code or in Python."""
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import EpsilonGreedy, Exploration, LinearSchedule
 from consmarl.training.learning import LearningPhase
+from consmarl.training.programs import Program
 from consmarl.training.replay import Replay, ReplayState
 from consmarl.training.rollout import Actors
 
@@ -92,12 +94,9 @@ class RunParts:
         return self._first_state(seed, facts)
 
     def _first_state(self, seed: int, facts: Mapping[str, Any]) -> TrainState:
-        key_weights, key_run = jax.random.split(jax.random.key(seed))
-        zero = jnp.zeros((), jnp.int32)
-        learner_state = _init_learner(self.learner, key_weights)
-        sharing = self.sharing.init(self.world.num_agents, self.world.num_actions)
-        sharing = self.sharing.sized(sharing, facts)
-        return TrainState(learner_state, sharing, self.replay.init(), key_run, zero, jnp.copy(zero))
+        team = (self.world.num_agents, self.world.num_actions)
+        key_weights, begun = _begin(self.sharing, self.replay, team, json.dumps(dict(facts)), jax.random.key(seed))
+        return begun._replace(learner=_init_learner(self.learner, key_weights))
 
     def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
         """Return the shapes of what `init` makes on one device, without making it."""
@@ -123,7 +122,20 @@ def _note_shapes(learner: AnyLearner) -> Any:
     return jax.eval_shape(of_an_episode, jax.random.key(0), codes)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+# Programs, because each operation by itself would have to be compiled as well, which takes seconds.
+
+
+@functools.partial(Program, num_static=1)
 def _init_learner(learner: AnyLearner, key: jax.Array) -> Any:
-    """One compilation instead of one for each operation, which would take seconds."""
     return learner.init(key)
+
+
+@functools.partial(Program, num_static=4)
+def _begin(
+    sharing: Sharing, replay: Replay, team: tuple[int, int], facts: str, key: jax.Array
+) -> tuple[jax.Array, TrainState]:
+    """Return a key for the weights, and the state before the first episode but for the learner's."""
+    key_weights, key_run = jax.random.split(key)
+    state = sharing.sized(sharing.init(*team), json.loads(facts))
+    num_rounds, num_env_steps = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)
+    return key_weights, TrainState((), state, replay.init(), key_run, num_rounds, num_env_steps)

@@ -22,6 +22,7 @@ from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy, LinearSchedule
 from consmarl.training.learning import Learned, LearningPhase
 from consmarl.training.parts import RoundReport, RunParts, TrainState
+from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, Episodes, Moment, Recorded, Turn, act, first_turn
 
 SEED_BITS = 31  # environments differ in what they take, and all take these
@@ -168,7 +169,7 @@ def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
     return map_episodes(lambda axis, *rows: np.concatenate(rows, axis=axis), *episodes)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(Program, num_static=2)
 def _prepare(
     epsilon: LinearSchedule, limit: int, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -177,20 +178,20 @@ def _prepare(
     return key_play, key_learn, epsilon(num_env_steps + jnp.arange(limit))
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(Program, num_static=1)
 def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
     key_reset, key_memory, key_steps = jax.random.split(key, 3)
     seed = jax.random.bits(key_reset, dtype=jnp.uint32) >> (32 - SEED_BITS)
     return EpisodeKeys(seed, key_memory, jax.random.split(key_steps, limit))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(Program, num_static=2)
 def _first_turn(actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array) -> Turn:
     # sharing's state is handed on beside the turn, so that its buffers can be used in place
     return first_turn(actors, parameters, (), codes[None], limit, (), key)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=4)
+@functools.partial(Program, num_static=2, donate_argnums=(4,))
 def _decide(
     actors: Actors,
     is_recording: bool,
@@ -218,7 +219,7 @@ def _decide(
     return following, shared.state, shared.traffic, shared.record
 
 
-@functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
+@functools.partial(Program, num_static=1, donate_argnums=(1,))
 def _store_and_learn(
     learning: LearningPhase, state: TrainState, batch: EpisodeBatch, key: jax.Array
 ) -> tuple[TrainState, Learned]:

@@ -18,6 +18,7 @@ from consmarl.files import CHECKPOINTS
 from consmarl.sharing.none import NoSharing
 from consmarl.training import checkpoints
 from consmarl.training.exploration import Greedy
+from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, play_episodes
 
 # later than any episode: nobody asks, and all other chances stay as they are
@@ -63,7 +64,7 @@ def played_episodes(
     return played
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(Program, num_static=2)
 def _play(world: Any, actors: Actors, sharing: Any, epsilons: jax.Array, parameters: Any, first_episode: jax.Array,
           key: jax.Array) -> Any:  # fmt: skip
     return play_episodes(

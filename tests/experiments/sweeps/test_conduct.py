@@ -17,13 +17,13 @@ from tests.experiments.sweeps.processes import children_of, is_alive
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
+from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts, holding_interrupts
 from consmarl.experiments.sweeps.conduct import conduct
-from consmarl.experiments.sweeps.job import Job, Outcome, outcome_of
+from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess, outcome_of
 from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.sweeps.ray_workers import STOP, run_job
-from consmarl.experiments.sweeps.screen import RunView, SweepScreen, last_row
-from consmarl.experiments.train import train
+from consmarl.experiments.train import resume, train
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -105,25 +105,6 @@ def test_ends_are_put_into_words(tmp_path):
     assert outcome_of(tmp_path, 1) == Outcome("failed", "no space left.")
 
 
-def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    assert last_row(path) == {}
-    path.write_text(
-        "".join(json.dumps({"episode": number, "filler": "x" * 90}) + "\n" for number in range(1000)) + '{"epi'
-    )
-    assert last_row(path)["episode"] == 999
-
-
-def test_the_table_shows_what_runs_and_what_failed_first(tmp_path):
-    views = [RunView(f"run-{number}", tmp_path, 10) for number in range(60)]
-    views[50].begin()
-    views[55].end("failed", "oh")
-    screen = SweepScreen(views, "title")
-    names = list(screen.table().columns[0].cells)
-    assert names[:2] == ["run-50", "run-55"]
-    assert "more" in names[-1]
-
-
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """The runs of the sweep, made one by one without it."""
@@ -202,6 +183,38 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
     worker.stdin.close()
     assert worker.wait(timeout=20) == 3
     assert len(rows(tmp_path / "run")) < 61
+
+
+def test_a_worker_that_is_stopped_while_it_is_still_importing_ends_as_stopped(tmp_path):
+    job = Job("run", tmp_path / "run", RUNS[0].config.to_json())
+    for seconds in (0.0, 0.3):  # before Python has begun, and amid the import of JAX
+        worker = WorkerProcess(job, core=None)
+        time.sleep(seconds)
+        worker.stop()
+        worker.process.wait(timeout=120)
+        assert worker.outcome() == Outcome("stopped"), (job.out / "log.txt").read_text()
+    assert {path.name for path in job.out.iterdir()} == {"log.txt"}
+
+
+def test_a_run_that_is_asked_to_stop_before_its_first_episode_does_not_compile_it(tmp_path):
+    with heeding_interrupts() as stop:
+        stop.is_made = True
+        with pytest.raises(InterruptedRun, match="stopped and saved after 0 episodes"):
+            train(RUNS[0].config, tmp_path)
+        with pytest.raises(InterruptedRun, match="stopped and saved after 0 episodes"):
+            resume(tmp_path)
+    assert rows(tmp_path) == []
+
+
+def test_an_interrupt_that_was_held_back_is_heeded_and_only_once():
+    with holding_interrupts():
+        signal.raise_signal(signal.SIGINT)  # at this thread: others here do not hold it back
+        with heeding_interrupts() as stop:
+            assert stop.is_made
+            with heeding_interrupts() as inner:
+                assert inner is stop
+    with heeding_interrupts() as following:
+        assert not following.is_made
 
 
 def test_a_task_of_a_cluster_stops_when_a_file_says_so_even_if_signals_are_blocked_there(tmp_path):

@@ -7,9 +7,10 @@ import pytest
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.methods import Method
-from consmarl.experiments.sweeps.command import default_directory, runs_of
-from consmarl.experiments.sweeps.plan import Sweep, Variant, check_against, sweep_from_file, variants_of
+from consmarl.experiments.sweeps.command import default_directory, runs_of, sweep
+from consmarl.experiments.sweeps.plan import Sweep, Variant, check_against, variants_of
 from consmarl.experiments.sweeps.request import SweepRequest
+from consmarl.experiments.sweeps.sweep_file import sweep_from_file
 
 
 def test_a_sweep_is_worlds_by_methods_by_seeds_with_one_seed_of_everything_first():
@@ -91,6 +92,20 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path):
         (dict(study="ablation", scale=2.0), "scale must be above 0 and at most 1"),
         (dict(study="weights"), "needs no runs"),
         (dict(study="pgm-9ag"), "no study 'pgm-9ag': did you mean"),
+        (dict(methods=("cons",), options=("env=ft",)), "a sweep sets env itself: use --envs"),
+        (dict(methods=("cons",), options=("method=iql",)), "a sweep sets method itself: use --methods"),
+        (dict(methods=("cons",), options=("seed=3",)), "a sweep sets seed itself: use --seeds"),
+        (dict(methods=("cons",), options=("set=('num_agents=2',)",)), "a sweep sets set itself: use --set"),
+        (dict(methods=("cons",), vary=("env=ft,cleanup",)), "a sweep sets env itself: use --envs"),
+        (dict(methods=("cons",), vary=("seed=1,2",)), "a sweep sets seed itself: use --seeds"),
+        (dict(study="ft", options=("env=cleanup",)), "the study ft brings its own env"),
+        (dict(study="ft", options=("method=iql",)), "the study ft brings its own method"),
+        (dict(study="ft", options=("seed=1",)), "a sweep sets seed itself: use --seeds"),
+        (
+            dict(methods=("cons",), options=("discount=0.9",), vary=("discount=0.9,0.99",)),
+            "discount is both varied and set for all runs",
+        ),
+        (dict(methods=("iql",), options=("hidden-size=8", "hidden_size=9")), "hidden_size is set twice"),
     ],
 )
 def test_wrong_requests_get_one_clear_sentence(request_, sentence):
@@ -105,6 +120,16 @@ def test_wrong_requests_get_one_clear_sentence(request_, sentence):
         ("[]", "must hold an object"),
         ('{"method": ["iql"]}', "a part 'method' that no sweep has: did you mean 'methods'"),
         ('{"methods": "iql"}', "must be a list"),
+        ('{"methods": [1]}', "methods must be a list of words"),
+        ('{"methods": ["iql"], "envs": [["ft"]]}', "envs must be a list of words"),
+        ('{"methods": ["iql"], "envs": ["ft"], "seeds": ["1"]}', "seeds must be a list of numbers"),
+        ('{"methods": ["iql"], "vary": ["discount"]}', "vary must be an object such as"),
+        ('{"methods": ["iql"], "vary": {"discount": 0.9}}', "discount in vary must be a list of values"),
+        ('{"methods": ["iql"], "vary": {"discount": []}}', "discount in vary must be a list of values"),
+        ('{"methods": ["iql"], "options": [1]}', "options must be an object such as"),
+        ('{"methods": ["iql"], "options": {"env": "ft"}}', "a sweep sets env itself"),
+        ('{"methods": ["iql"], "options": {"hidden-size": 8, "hidden_size": 8}}', "twice"),
+        ("[" * 100_000, "is not JSON"),
         ('{"methods": ["iql"], "envs": ["ft"]}', "at least one of its seeds"),
     ],
 )
@@ -112,6 +137,68 @@ def test_wrong_files_get_one_clear_sentence(text, sentence, tmp_path):
     (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(UsageError, match=sentence):
         sweep_from_file(tmp_path / "sweep.json")
+
+
+def test_a_file_that_is_not_text_gets_one_clear_sentence(tmp_path):
+    (tmp_path / "sweep.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="is not JSON"):
+        sweep_from_file(tmp_path / "sweep.json")
+
+
+def test_settings_are_spelled_with_hyphens_as_in_help_or_with_underscores(tmp_path):
+    by_hyphens = SweepRequest(methods=("cons",), options=("share.start-episode=10",), vary=("batch-episodes=8,16",),
+                              set=("num-agents=2",))  # fmt: skip
+    by_underscores = SweepRequest(methods=("cons",), options=("share.start_episode=10",), vary=("batch_episodes=8,16",),
+                                  set=("num_agents=2",))  # fmt: skip
+    assert runs_of(by_hyphens) == runs_of(by_underscores)
+    path = tmp_path / "sweep.json"
+    path.write_text(
+        json.dumps(
+            {
+                "methods": ["cons"],
+                "envs": ["pgm-3ag"],
+                "seeds": [0],
+                "set": ["num-agents=2"],
+                "options": {"share.start-episode": 10},
+                "vary": {"batch-episodes": [8, 16]},
+            }
+        )
+    )
+    assert sweep_from_file(path).runs() == runs_of(by_underscores)
+    assert TrainConfig(set=("num-agents=2",)).trainer().world.num_agents == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (dict(envs=("nope",)), "there is no world 'nope'"),
+        (dict(set=("grid=1,1",)), "grid"),
+        (dict(options=("share.update_rate=7",)), "update_rate"),
+        (dict(workers=0), "workers must be a whole number of at least 1"),
+        (dict(ray="auto", workers=2), "--workers is for this machine"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_refuses_what_a_real_one_would(request_, sentence, dry_run, tmp_path, capsys):
+    request = SweepRequest(methods=("cons",), out=tmp_path / "sweep", dry_run=dry_run, **request_)
+    with pytest.raises(UsageError, match=sentence):
+        sweep(request)
+    assert not (tmp_path / "sweep").exists()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_dry_run_refuses_a_place_that_a_real_one_could_not_use(tmp_path):
+    request = SweepRequest(methods=("iql",), out=tmp_path / "sweep", dry_run=True)
+    assert sweep(request) == 0
+    assert not (tmp_path / "sweep").exists()
+    directory = tmp_path / "sweep" / "pgm-3ag" / "iql" / "seed-0"
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text(TrainConfig(discount=0.9).to_json())
+    with pytest.raises(UsageError, match=r"begun with discount 0\.9"):
+        sweep(request)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="is not a directory that you may write to"):
+        sweep(SweepRequest(methods=("iql",), out=tmp_path / "file" / "sweep", dry_run=True))
 
 
 def test_runs_begun_with_other_settings_are_left_alone(tmp_path):

@@ -1,5 +1,6 @@
 """What `consmarl sweep` does: make a plan of what was asked for, do it, and sum it up."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,16 @@ from rich.table import Table
 
 from consmarl.environments import validation
 from consmarl.errors import UsageError
+from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.method_checks import why_nobody_shares
-from consmarl.experiments.settings import settings_from
+from consmarl.experiments.settings import settings_from, spelled_alike
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
-from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, sweep_from_file, variants_of
+from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, check_against, refuse_own, variants_of
 from consmarl.experiments.sweeps.request import SweepRequest
 from consmarl.experiments.sweeps.studies import find_study
+from consmarl.experiments.sweeps.sweep_file import sweep_from_file
 
 
 def sweep(request: SweepRequest) -> int:
@@ -23,18 +26,28 @@ def sweep(request: SweepRequest) -> int:
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
     _warn_of_silence(runs)
-    if request.dry_run:
-        _print_plan(runs, out)
-        return 0
-    for run in runs:  # so that a mistake shows before the first run, and not an hour into the sweep
-        run.config.trainer()
+    check(runs, out)
     workers = workers_for(request)
     try:
+        if request.dry_run:
+            check_against(out, runs)
+            _print_plan(runs, out)
+            return 0
+        tell_if_not_kept()  # as the workers will, where nobody sees it
         result = conduct(runs, out, workers)
     finally:
         workers.close()
     _print_result(result)
     return 0 if result.is_complete else 130 if result.states["stopped"] or result.states["waiting"] else 1
+
+
+def check(runs: list[PlannedRun], out: Path) -> None:
+    """Find mistakes before the first run, and not an hour into the sweep; nothing is compiled or written for it."""
+    for run in runs:
+        run.config.trainer()
+    place = next(each for each in (out, *out.parents) if each.exists())  # where the directory is, or would be made
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise UsageError(f"cannot write to {out}: {place} is not a directory that you may write to.")
 
 
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
@@ -48,7 +61,9 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
     if request.study is None and request.scale != 1:
         raise UsageError("--scale shortens a study: name one with --study.")
     if request.study is not None:
-        planned = find_study(request.study).sweep(request.scale, settings_from(request.options))
+        options = settings_from(request.options)
+        refuse_own(options, request.study)
+        planned = find_study(request.study).sweep(request.scale, options)
         return (_with_seeds(planned, request.seeds) if request.seeds else planned).runs()
     if request.config is not None:
         if request.seeds or request.options:
@@ -63,7 +78,7 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
         raise UsageError(
             "say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2."
         )
-    base = TrainConfig().with_options({"set": request.set})
+    base = TrainConfig().with_options({"set": spelled_alike(request.set)})
     vary = {name: _several(value) for name, value in settings_from(request.vary).items()}
     variants = variants_of(request.methods, vary, settings_from(request.options))
     return Sweep(request.envs or (base.env,), variants, request.seeds or (base.seed,), base).runs()
@@ -73,7 +88,7 @@ def default_directory(study: str | None, scale: float, options: tuple[str, ...])
     """Return where a sweep goes: studies share a directory, as they share runs."""
     if study is None:
         return Path("runs") / "sweep"
-    parts = ["paper", *([] if scale == 1 else [f"scale-{scale:g}"]), *options]
+    parts = ["paper", *([] if scale == 1 else [f"scale-{scale:g}"]), *spelled_alike(options)]
     return Path("runs") / "-".join(parts).replace("/", "_")
 
 

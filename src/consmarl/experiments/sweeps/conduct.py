@@ -15,7 +15,8 @@ from consmarl.errors import UsageError
 from consmarl.experiments.directory import held, is_finished
 from consmarl.experiments.sweeps.job import Job, Outcome
 from consmarl.experiments.sweeps.plan import PlannedRun, check_against
-from consmarl.experiments.sweeps.screen import RunView, SweepScreen
+from consmarl.experiments.sweeps.screen import SweepScreen
+from consmarl.experiments.sweeps.views import RunView
 
 SECONDS_BETWEEN_LOOKS = 0.25
 

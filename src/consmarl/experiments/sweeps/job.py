@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from consmarl.experiments.directory import read_json, refuse_links
+from consmarl.experiments.interrupts import holding_interrupts
 from consmarl.experiments.processes import python_command, python_path
 from consmarl.files import FAILURE, LOG, explained
 
@@ -48,7 +49,8 @@ class WorkerProcess:
             job.out.mkdir(parents=True, exist_ok=True)
             refuse_links(job.out)
             (job.out / FAILURE).unlink(missing_ok=True)
-            with (job.out / LOG).open("ab") as log:
+            # a worker that is interrupted while it imports JAX would crash, or not notice
+            with (job.out / LOG).open("ab") as log, holding_interrupts():
                 self.process = subprocess.Popen(
                     [*python_command(), "-m", "consmarl.experiments.sweeps.worker"],
                     stdin=subprocess.PIPE,

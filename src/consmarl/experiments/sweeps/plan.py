@@ -1,14 +1,13 @@
 """A sweep as data: worlds × methods × options × seeds, and the runs that they come to."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from consmarl.environments import validation
-from consmarl.environments.trust import marked
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
@@ -16,7 +15,14 @@ from consmarl.experiments.methods import METHODS, Method
 from consmarl.experiments.reading import every_setting
 from consmarl.experiments.sharing_options import options_of
 from consmarl.files import CONFIG
-from consmarl.json_files import read_json_object
+
+# Settings that a sweep makes itself, with what to write on the command line and in a sweep's file.
+_OWN = {
+    "method": '--methods, or "methods" in a file',
+    "env": '--envs, or "envs" in a file',
+    "seed": '--seeds, or "seeds" in a file',
+    "set": '--set, or "set" in a file',
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,10 @@ def variants_of(
     methods: tuple[str, ...], vary: Mapping[str, tuple[Any, ...]], options: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Variant, ...]:
     """Return methods × values of options, with other options in common; those of sharing reach who has them."""
+    refuse_own((*vary, *options))
+    for name in vary:
+        if name in options:
+            raise UsageError(f"{name} is both varied and set for all runs: leave one of them out.")
     known = [each.value for each in Method]
     variants = []
     for method in methods:
@@ -87,6 +97,15 @@ def variants_of(
         if not any(name in variant.options for variant in variants):
             raise UsageError(f"none of the methods {', '.join(methods)} has an option {name}.")
     return tuple(variants)
+
+
+def refuse_own(names: Iterable[str], study: str | None = None) -> None:
+    """Refuse settings that a sweep makes itself: a run would not be what its directory says."""
+    for name in names:
+        if name in _OWN and study is not None and name != "seed":
+            raise UsageError(f"the study {study} brings its own {name}: leave it out, or sweep without --study.")
+        if name in _OWN:
+            raise UsageError(f"a sweep sets {name} itself: use {_OWN[name]}.")
 
 
 def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,32 +123,6 @@ def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         return entry.has(name) if name in ("weights", "reward_of") else True
 
     return {name: value for name, value in options.items() if fits(name)}
-
-
-def sweep_from_file(path: Path, *, trust: bool | tuple[str, ...] = False) -> Sweep:
-    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set.
-
-    Others' environments are not run because a file names them: `trust` is True, or says which ones are.
-    """
-    if not path.is_file():
-        raise UsageError(f"there is no sweep {path}.")
-    read = read_json_object(path)
-    if trust is not True:
-        read = marked(read, str(path), "--envs", but_for=trust or ())
-    parts = ["methods", "envs", "seeds", "vary", "options", "set"]
-    for name in read:
-        if name not in parts:
-            raise UsageError(f"{path} has a part {name!r} that no sweep has: {nearest(name, parts)}")
-    for name in ("methods", "envs", "seeds", "set"):
-        if not isinstance(read.get(name, []), list):
-            raise UsageError(f"{name} in {path} must be a list, not {read[name]!r}.")
-    vary = {name: tuple(values) for name, values in read.get("vary", {}).items()}
-    return Sweep(
-        envs=tuple(read.get("envs", ())),
-        variants=variants_of(tuple(read.get("methods", ())), vary, read.get("options", {})),
-        seeds=tuple(read.get("seeds", ())),
-        base=TrainConfig().with_options({"set": read.get("set", [])}),
-    )
 
 
 def check_against(out: Path, runs: list[PlannedRun]) -> None:

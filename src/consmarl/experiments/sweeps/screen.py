@@ -2,78 +2,22 @@
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from consmarl.errors import UsageError
 from consmarl.experiments.progress import duration
-from consmarl.files import METRICS
-from consmarl.json_files import parse_json_object
+from consmarl.experiments.sweeps.views import RunView, seconds_to_go
 
 LINES_BESIDE = 6  # that the table leaves to title, summary and prompt
-_STYLES = {"finished": "green", "failed": "bold red", "running": "bold", "stopped": "yellow", "waiting": "dim"}
-_ORDER = ("running", "failed", "stopped", "finished", "waiting")
-
-
-@dataclass
-class RunView:
-    """What can be seen of a run from outside: its state, and the last row that it wrote."""
-
-    name: str
-    directory: Path
-    episodes: int
-    state: str = "waiting"
-    error: str | None = None
-    row: dict[str, Any] = field(default_factory=dict)
-    _first: tuple[int, float] | None = None  # since it runs here, after the chunk that compiles
-
-    def begin(self) -> None:
-        """Note that it runs."""
-        self.state, self.error, self._first = "running", None, None
-
-    def end(self, state: str, error: str | None) -> None:
-        """Note that it has ended."""
-        self.look()
-        self.state, self.error = state, error
-
-    def look(self) -> None:
-        """Read the last row."""
-        row = last_row(self.directory / METRICS)
-        is_news = bool(row) and row.get("episode") != self.row.get("episode")
-        self.row = row or self.row
-        if is_news and self._first is None and "return" in row:
-            self._first = (row["episode"], time.monotonic())
-
-    @property
-    def to_go(self) -> str:
-        """How long it will take from here."""
-        if self.state != "running" or self._first is None or self.row["episode"] <= self._first[0]:
-            return ""
-        episode, began = self._first
-        seconds = (time.monotonic() - began) / (self.row["episode"] - episode)
-        return duration(seconds * (self.episodes - self.row["episode"]))
-
-
-def last_row(path: Path) -> dict[str, Any]:
-    """Return the last whole row of a file of metrics without reading the rest."""
-    if not path.is_file():
-        return {}
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - 16_384, 0))
-        lines = file.read().split(b"\n")
-    for line in reversed(lines[:-1]):  # what follows the last end of line is not whole
-        try:
-            return parse_json_object(line, "a row")
-        except UsageError:
-            continue
-    return {}
+_STYLES = {
+    "running": "bold", "compiling": "cyan", "failed": "bold red", "stopped": "yellow", "finished": "green",
+    "waiting": "dim",
+}  # fmt: skip
+_ORDER = tuple(_STYLES)
 
 
 class SweepScreen:
@@ -111,9 +55,9 @@ class SweepScreen:
         """Print what became of a run, where there is no table to show it."""
         if self._live is None:
             reached = f", return {view.row['return']:.2f}" if "return" in view.row else ""
-            done = sum(each.state not in ("waiting", "running") for each in self._views)
+            done = sum(not each.is_ahead for each in self._views)
             self.say(f"{view.name}: {view.state}{reached}{f': {view.error}' if view.error else ''}"
-                     f"  ({done} of {len(self._views)})")  # fmt: skip
+                     f"  ({done} of {len(self._views)}{self._to_go()})")  # fmt: skip
 
     def refresh(self) -> None:
         """Look at the runs, at most every other second, and draw."""
@@ -128,17 +72,26 @@ class SweepScreen:
     def table(self) -> Table:
         """Return the table: what runs and what failed first, and no more than fits."""
         table = Table("run", "state", "episodes", "return", "to go", box=None, pad_edge=False)
-        in_order = sorted(self._views, key=lambda view: _ORDER.index(view.state))
+        in_order = sorted(self._views, key=lambda view: _ORDER.index(view.shown_state))
         room = max(self._console.height - LINES_BESIDE, 5)
         for view in in_order[:room]:
             reached = f"{view.row['return']:.2f}" if "return" in view.row else ""
             episodes = f"{view.row.get('episode', 0):,} of {view.episodes:,}"
-            state = Text(view.state if view.error is None else f"{view.state}: {view.error}", _STYLES[view.state])
-            table.add_row(view.name, state, episodes, reached, view.to_go)
+            state = view.shown_state
+            shown = Text(state if view.error is None else f"{state}: {view.error}", _STYLES[state])
+            speed = view.seconds_per_episode if state == "running" else None
+            table.add_row(
+                view.name, shown, episodes, reached, "" if speed is None else duration(view.seconds_left(speed))
+            )
         if len(in_order) > room:
             table.add_row(f"… and {len(in_order) - room} more")
         return table
 
     def _summary(self) -> Text:
-        counts = Counter(view.state for view in self._views)
-        return Text(", ".join(f"{counts[state]} {state}" for state in _ORDER if counts[state]))
+        counts = Counter(view.shown_state for view in self._views)
+        return Text(", ".join(f"{counts[state]} {state}" for state in _ORDER if counts[state]) + self._to_go())
+
+    def _to_go(self) -> str:
+        """Say how long the whole sweep will take from here, once that can be told."""
+        seconds = seconds_to_go(self._views) if any(view.is_ahead for view in self._views) else None
+        return "" if seconds is None else f"; about {duration(seconds)} to go"

@@ -2,11 +2,13 @@
 
 The job comes as a line of JSON on standard input, which then stays open for as long as whoever wants the run is
 alive: when it closes, the worker ends. So nothing is left running when a sweep is killed.
+
+It is started with interrupts held back, and hears them once everything is imported: a run that is asked to stop before
+it begins does not begin.
 """
 
 import json
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -15,13 +17,15 @@ from typing import Any
 
 from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
+from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
+from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
 from consmarl.experiments.train import resume, train
 from consmarl.files import CONFIG
 
 SECONDS_FOR_ANOTHER_TO_END = 60.0
-ORPHANED = 3
+ORPHANED, STOPPED = 3, 130
 
 
 def main() -> int:
@@ -29,16 +33,19 @@ def main() -> int:
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})  # before JAX counts the cores
-    if hasattr(signal, "pthread_sigmask"):  # whoever started it may have blocked what it is stopped with, as Ray does
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    tell_if_not_kept()
     sys.argv = job["command"]  # what the run's directory tells that it was made with
     threading.Thread(target=_end_when_alone, daemon=True).start()
     out = Path(job["out"])
     try:
-        _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
+        with heeding_interrupts() as stop:
+            if stop.is_made:
+                raise InterruptedRun("stopped before it began.")
+            _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
     except KeyboardInterrupt as stopped:
-        print(stopped, file=sys.stderr)
-        return 130
+        print(stopped, file=sys.stderr, flush=True)
+        # compiled code may still be running in threads, which an orderly end of the interpreter can crash on
+        os._exit(STOPPED)
     except UsageError as error:
         return _failed(out, str(error))
     except Exception as error:  # noqa: BLE001  # whatever it is, the sweep goes on and tells of it

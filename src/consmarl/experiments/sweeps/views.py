@@ -1,0 +1,145 @@
+"""What can be seen of a sweep's runs from outside, and how long they will take from here."""
+
+import heapq
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from consmarl.errors import UsageError
+from consmarl.files import LOG, METRICS, RESULT
+from consmarl.json_files import parse_json_object
+
+
+class Mark(NamedTuple):
+    """A training row that was seen."""
+
+    episode: int
+    time: float
+
+
+@dataclass
+class RunView:
+    """What can be seen of a run from outside: its state, and the last row that it wrote."""
+
+    name: str
+    directory: Path
+    episodes: int
+    state: str = "waiting"
+    error: str | None = None
+    row: dict[str, Any] = field(default_factory=dict)
+    _first: Mark | None = None  # since it runs here
+    _last: Mark | None = None
+
+    def begin(self) -> None:
+        """Note that it runs."""
+        self.state, self.error, self._first, self._last = "running", None, None, None
+
+    def end(self, state: str, error: str | None) -> None:
+        """Note that it has ended."""
+        self.look()
+        self.state, self.error = state, error
+
+    def look(self) -> None:
+        """Read the last row."""
+        row = last_row(self.directory / METRICS)
+        is_news = bool(row) and row.get("episode") != self.row.get("episode")
+        self.row = row or self.row
+        if is_news and "return" in row:
+            self._last = Mark(row["episode"], time.monotonic())
+            self._first = self._first or self._last
+
+    @property
+    def shown_state(self) -> str:
+        """The state in a word: a run that was started compiles until its first row; a cluster may let it wait."""
+        if self.state != "running" or self._first is not None:
+            return self.state
+        return "compiling" if (self.directory / LOG).exists() else "waiting"
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something of it is still to be done."""
+        return self.state in ("waiting", "running")
+
+    @property
+    def episodes_left(self) -> int:
+        """How many episodes it has yet to play."""
+        return max(self.episodes - int(self.row.get("episode", 0)), 0)
+
+    @property
+    def seconds_per_episode(self) -> float | None:
+        """How long an episode of it takes, as far as is known."""
+        if self._first is not None and self._last is not None and self._last.episode > self._first.episode:
+            return (self._last.time - self._first.time) / (self._last.episode - self._first.episode)
+        if self.state == "finished":
+            seconds = _json_in(self.directory / RESULT).get("seconds")
+            return seconds / self.episodes if isinstance(seconds, int | float) else None
+        return None
+
+    def seconds_left(self, seconds_per_episode: float) -> float:
+        """How long it will take from here at this speed."""
+        since = time.monotonic() - self._last.time if self._last is not None and self.state == "running" else 0.0
+        return max(seconds_per_episode * self.episodes_left - since, 0.0)
+
+
+def seconds_to_go(views: Sequence[RunView]) -> float | None:
+    """Estimate how long a sweep will take: runs that have no speed yet are taken for as fast as others of their kind.
+
+    As many runs as are under way now are taken to be so until the end.
+    """
+    speeds: dict[str, list[float]] = {}
+    for view in views:
+        if (speed := view.seconds_per_episode) is not None:
+            speeds.setdefault(_kind(view), []).append(speed)
+    if not speeds:
+        return None
+    overall = fmean(fmean(each) for each in speeds.values())
+
+    def left(view: RunView) -> float:
+        own = view.seconds_per_episode
+        return view.seconds_left(own if own is not None else fmean(speeds.get(_kind(view), [overall])))
+
+    ahead = [view for view in views if view.is_ahead]
+    under_way = [left(view) for view in ahead if view.shown_state in ("running", "compiling")]
+    return makespan(under_way, [left(view) for view in ahead if view.shown_state == "waiting"])
+
+
+def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
+    """Return when the last job ends if each of a queue begins as soon as one before it has ended."""
+    ends = list(under_way) or [0.0]
+    heapq.heapify(ends)
+    for seconds in queue:
+        heapq.heapreplace(ends, ends[0] + seconds)
+    return max(ends)
+
+
+def last_row(path: Path) -> dict[str, Any]:
+    """Return the last whole row of a file of metrics without reading the rest."""
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - 16_384, 0))
+        lines = file.read().split(b"\n")
+    for line in reversed(lines[:-1]):  # what follows the last end of line is not whole
+        if row := _object_in(line):
+            return row
+    return {}
+
+
+def _json_in(path: Path) -> dict[str, Any]:
+    return _object_in(path.read_bytes()) if path.is_file() else {}
+
+
+def _object_in(text: bytes) -> dict[str, Any]:
+    """Return what JSON says, or nothing where it is damaged: whoever looks on is not the one to complain."""
+    try:
+        return parse_json_object(text, "it")
+    except UsageError:
+        return {}
+
+
+def _kind(view: RunView) -> str:
+    """Return what a run has in common with the same one of other seeds."""
+    return view.name.rpartition("/")[0]

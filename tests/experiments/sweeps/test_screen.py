@@ -1,0 +1,131 @@
+"""What a sweep shows of its runs, and how long it says that they will take."""
+
+import json
+
+import pytest
+
+from consmarl.experiments.sweeps import views as views_module
+from consmarl.experiments.sweeps.screen import SweepScreen
+from consmarl.experiments.sweeps.views import RunView, last_row, makespan, seconds_to_go
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is set."""
+
+    class Clock:
+        now = 0.0
+
+    monkeypatch.setattr(views_module.time, "monotonic", lambda: Clock.now)
+    return Clock
+
+
+@pytest.fixture
+def view(tmp_path):
+    def view(name, episodes=100):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        return RunView(name, tmp_path / name, episodes)
+
+    return view
+
+
+def write_row(view, **row):
+    with (view.directory / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    view.look()
+
+
+def begun(view):
+    view.begin()
+    (view.directory / "log.txt").touch()
+    return view
+
+
+def finished(view, seconds):
+    (view.directory / "result.json").write_text(json.dumps({"seconds": seconds}))
+    view.state = "finished"
+    return view
+
+
+def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    assert last_row(path) == {}
+    path.write_text(
+        "".join(json.dumps({"episode": number, "filler": "x" * 90}) + "\n" for number in range(1000)) + '{"epi'
+    )
+    assert last_row(path)["episode"] == 999
+
+
+def test_the_table_shows_what_runs_and_what_failed_first(tmp_path):
+    views = [RunView(f"run-{number}", tmp_path, 10) for number in range(60)]
+    begun(views[50])
+    views[55].end("failed", "oh")
+    screen = SweepScreen(views, "title")
+    names = list(screen.table().columns[0].cells)
+    assert names[:2] == ["run-50", "run-55"]
+    assert "more" in names[-1]
+
+
+def test_damaged_rows_are_passed_over(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"episode": 3}\n[1, 2]\nnull\n\xff\n' + b"[" * 9000 + b"\n")
+    assert last_row(path) == {"episode": 3}
+
+
+def test_a_run_compiles_until_its_first_row_of_training(view):
+    run = view("world/iql/seed-0")
+    assert run.shown_state == "waiting"
+    run.begin()
+    assert run.shown_state == "waiting"  # a cluster has not begun with it
+    begun(run)
+    assert run.shown_state == "compiling"
+    write_row(run, episode=0, evaluation_return=1.0)
+    assert run.shown_state == "compiling"
+    write_row(run, episode=8, **{"return": 1.0})
+    assert run.shown_state == "running"
+    run.end("stopped", None)
+    begun(run)
+    assert run.shown_state == "compiling"  # again, with the rows of before
+    screen = SweepScreen([run, view("world/iql/seed-1")], "title")
+    assert [cell.plain for cell in screen.table().columns[1].cells] == ["compiling", "waiting"]
+    assert screen._summary().plain == "1 compiling, 1 waiting"
+
+
+def test_a_run_says_how_long_it_will_take(view, clock):
+    run = begun(view("world/iql/seed-0"))
+    for clock.now, episode in ((50.0, 10), (60.0, 20), (70.0, 30)):
+        write_row(run, episode=episode, **{"return": 1.0})
+    assert run.seconds_per_episode == 1.0  # compiling left out
+    clock.now = 75.0
+    assert run.seconds_left(1.0) == 65.0  # 70 episodes, of which 5 s are over
+    assert list(SweepScreen([run], "title").table().columns[4].cells) == ["1:05"]
+
+
+def test_jobs_begin_when_one_before_them_ends():
+    assert makespan([], []) == 0
+    assert makespan([10, 4], []) == 10
+    assert makespan([10, 4], [5, 5]) == 14  # 4 + 5 = 9, then 9 + 5
+    assert makespan([10, 4], [1, 1, 1]) == 10
+
+
+def test_a_sweep_says_how_long_all_of_it_will_take(view, clock, capsys):
+    running = begun(view("world/iql/seed-1"))
+    for clock.now, episode in ((50.0, 10), (60.0, 20)):
+        write_row(running, episode=episode, **{"return": 1.0})
+    waiting = [view("world/iql/seed-2"), view("world/cons/seed-2"), view("other/cons/seed-2")]
+    views = [finished(view("world/cons/seed-0"), seconds=300.0), running, *waiting]
+    # left: 80 s of the one that runs; 100 episodes of 1 s as it does; of 3 s as the finished one; of 2 s, the mean
+    assert seconds_to_go(views) == 80 + 100 + 300 + 200
+    assert SweepScreen(views, "title")._summary().plain == "1 running, 1 finished, 3 waiting; about 11:20 to go"
+    compiling = begun(view("other/cons/seed-3"))  # a second one under way: the queue is shared
+    assert seconds_to_go([*views, compiling]) == 80 + 100 + 300
+    SweepScreen(views, "title").tell(views[0])
+    assert "world/cons/seed-0: finished  (1 of 5; about 11:20 to go)" in capsys.readouterr().err
+
+
+def test_a_sweep_of_which_nothing_is_known_yet_says_nothing(view):
+    assert seconds_to_go([begun(view("world/iql/seed-0")), view("world/iql/seed-1")]) is None
+    damaged = view("world/iql/seed-2")
+    (damaged.directory / "result.json").write_text("[]")
+    damaged.state = "finished"
+    assert seconds_to_go([damaged, view("world/iql/seed-1")]) is None
