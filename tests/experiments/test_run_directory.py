@@ -10,6 +10,7 @@ import threading
 from collections import deque
 
 import pytest
+from safetensors import safe_open
 from tensorboardX.proto.event_pb2 import Event
 from tests.experiments.small import SMALL, assert_same_run, rows
 
@@ -18,6 +19,7 @@ from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held
 from consmarl.experiments.events import EventsFile
+from consmarl.experiments.source import git_facts
 from consmarl.experiments.train import resume, train
 from consmarl.training import programs
 from consmarl.training.programs import Shelf, keep_programs
@@ -50,6 +52,17 @@ def test_it_says_when_where_and_with_what_it_was_made(run):
     assert {"python", "jax", "numpy"} <= session["versions"].keys()
     assert session["machine"]["cores"] == os.cpu_count()
     assert session["episode"] == 0
+    assert session["git"] == git_facts()
+
+
+def test_it_says_every_setting_with_its_value_and_so_does_the_policy(run):
+    whole = TrainConfig(**BRIEF).resolved()
+    read = json.loads((run / "config.json").read_text())
+    assert TrainConfig.from_json(json.dumps(read)) == whole
+    assert None not in read.values()
+    assert read["by_default"] == list(whole.by_default)
+    with safe_open(run / "policy.safetensors", framework="numpy") as policy:
+        assert json.loads(policy.metadata()["config"]) == read
 
 
 def test_it_ends_with_what_the_policy_reaches(run):

@@ -1,9 +1,13 @@
 """Settings as people write them on a command line: NAME=VALUE."""
 
 import ast
+import re
+import warnings
 from typing import Any
 
 from consmarl.errors import UsageError
+
+_SCIENTIFIC = re.compile(r"[+-]?\d+[eE]\+?\d{1,2}")
 
 
 def setting_name(text: str) -> str:
@@ -21,10 +25,7 @@ def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
         name = setting_name(text)
         if name in settings:
             raise UsageError(f"{name} is set twice: leave one of them out.")
-        try:
-            settings[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            settings[name] = value
+        settings[name] = _literal(value)
     return settings
 
 
@@ -32,3 +33,15 @@ def spelled_alike(pairs: tuple[str, ...]) -> tuple[str, ...]:
     """Return NAME=VALUE pairs with their names as the code spells them."""
     parts = [pair.partition("=") for pair in pairs]
     return tuple(f"{setting_name(name)}{equals}{value}" for name, equals, value in parts)
+
+
+def _literal(text: str) -> Any:
+    try:
+        with warnings.catch_warnings():  # what Python thinks of a word is nobody's concern
+            warnings.simplefilter("ignore")
+            value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return text
+    # people write whole numbers as 1e4, and nobody a fraction
+    is_whole = isinstance(value, float) and value.is_integer() and _SCIENTIFIC.fullmatch(text) is not None
+    return int(value) if is_whole else value

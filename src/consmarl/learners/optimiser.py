@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import optax
 
+from consmarl.records import settle
+
 
 @dataclass(frozen=True)
 class RMSprop:
@@ -13,6 +15,10 @@ class RMSprop:
     decay: float = 0.99  # α
     epsilon: float = 1e-8
     max_gradient_norm: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
 
     def transformation(self) -> optax.GradientTransformation:
         """Return it as an optax transformation: g/(√v + ε), ε outside the root as in PyTorch."""

@@ -129,7 +129,7 @@ def test_wrong_requests_get_one_clear_sentence(request_, sentence):
         ('{"methods": ["iql"], "options": [1]}', "options must be an object such as"),
         ('{"methods": ["iql"], "options": {"env": "ft"}}', "a sweep sets env itself"),
         ('{"methods": ["iql"], "options": {"hidden-size": 8, "hidden_size": 8}}', "twice"),
-        ("[" * 100_000, "is not JSON"),
+        ("[" * 100_000, "is nested too deeply"),
         ('{"methods": ["iql"], "envs": ["ft"]}', "at least one of its seeds"),
     ],
 )
@@ -141,7 +141,7 @@ def test_wrong_files_get_one_clear_sentence(text, sentence, tmp_path):
 
 def test_a_file_that_is_not_text_gets_one_clear_sentence(tmp_path):
     (tmp_path / "sweep.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="is not JSON"):
+    with pytest.raises(UsageError, match="is not UTF-8"):
         sweep_from_file(tmp_path / "sweep.json")
 
 
@@ -209,7 +209,7 @@ def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
     (directory / "config.json").write_text(runs[0].config.to_json())
     check_against(tmp_path, runs)
     others = Sweep(("pgm-3ag",), (Variant("iql", {"learning_rate": 0.1}),), (0,)).runs()
-    with pytest.raises(UsageError, match=r"begun with learning_rate None, and now it should be 0\.1"):
+    with pytest.raises(UsageError, match=r"begun with learning_rate 0\.0005, and now it should be 0\.1"):
         check_against(tmp_path, others)
 
 

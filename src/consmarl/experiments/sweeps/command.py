@@ -11,6 +11,7 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.method_checks import why_nobody_shares
 from consmarl.experiments.settings import settings_from, spelled_alike
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
@@ -25,6 +26,7 @@ def sweep(request: SweepRequest) -> int:
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
     check(runs, out)
+    _warn_of_silence(runs)
     workers = workers_for(request)
     try:
         if request.dry_run:
@@ -51,9 +53,9 @@ def check(runs: list[PlannedRun], out: Path) -> None:
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
     """Return the runs that are asked for."""
     by_hand = [name for name in ("methods", "envs", "vary", "set") if getattr(request, name)]
-    for other in ("study", "config"):
-        if getattr(request, other) is not None and by_hand:
-            raise UsageError(f"--{other} brings its own {by_hand[0]}: leave one of them out.")
+    for other, brought in (("study", by_hand), ("config", [name for name in by_hand if name != "envs"])):
+        if getattr(request, other) is not None and brought:
+            raise UsageError(f"--{other} brings its own {brought[0]}: leave one of them out.")
     if request.study is not None and request.config is not None:
         raise UsageError("--study and --config both say what to run: leave one of them out.")
     if request.study is None and request.scale != 1:
@@ -66,7 +68,12 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
     if request.config is not None:
         if request.seeds or request.options:
             raise UsageError("--config brings its own seeds and options: change them in the file.")
-        return sweep_from_file(request.config).runs()
+        planned = sweep_from_file(request.config, trust=request.trust or request.envs)
+        if request.envs and set(request.envs) != set(planned.envs):
+            raise UsageError(
+                f"--config brings its own envs, {', '.join(planned.envs)}: repeat them, or leave --envs out."
+            )
+        return planned.runs()
     if not request.methods:
         raise UsageError(
             "say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2."
@@ -107,6 +114,16 @@ def _several(value: Any) -> tuple[Any, ...]:
     if isinstance(value, tuple | list):
         return tuple(value)
     return tuple(value.split(",")) if isinstance(value, str) else (value,)
+
+
+def _warn_of_silence(runs: list[PlannedRun]) -> None:
+    """Say which runs will be over before sharing begins, once for all seeds."""
+    found: dict[tuple[str, str], None] = {}
+    for run in runs:
+        if sentence := why_nobody_shares(run.config):
+            found[run.name.rpartition("/")[0], sentence] = None
+    for name, sentence in found:
+        Console(stderr=True).print(f"{name}: {sentence}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_plan(runs: list[PlannedRun], out: Path) -> None:

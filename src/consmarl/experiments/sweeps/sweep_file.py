@@ -1,29 +1,29 @@
 """Sweeps as files: {"methods": [...], "envs": [...], "seeds": [...], "vary": {...}, "options": {...}, "set": [...]}."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from consmarl.environments.trust import marked
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.settings import setting_name, spelled_alike
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
+from consmarl.json_files import read_json_object
 
-_EXAMPLE = '{"methods": ["iql", "cons"], "envs": ["pgm-3ag"], "seeds": [0, 1]}'
 _LISTS = {"methods": "words", "envs": "words", "seeds": "numbers", "set": "words such as num_agents=4"}
 _OBJECTS = {"vary": '{"share.temperature": [0.1, 0.3]}', "options": '{"episodes": 4000}'}
 
 
-def sweep_from_file(path: Path) -> Sweep:
-    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set."""
+def sweep_from_file(path: Path, *, trust: bool | tuple[str, ...] = False) -> Sweep:
+    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set.
+
+    Others' environments are not run because a file names them: `trust` is True, or says which ones are.
+    """
     if not path.is_file():
         raise UsageError(f"there is no sweep {path}.")
-    try:
-        read: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
-        raise UsageError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(read, dict):
-        raise UsageError(f"{path} must hold an object such as {_EXAMPLE}.")
+    read = read_json_object(path)
+    if trust is not True:
+        read = marked(read, str(path), "--envs", but_for=trust or ())
     try:
         return _sweep(read)
     except UsageError as error:

@@ -1,7 +1,6 @@
 """What can be seen of a sweep's runs from outside, and how long they will take from here."""
 
 import heapq
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +8,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from consmarl.experiments.sweeps.job import LOG
-from consmarl.files import METRICS, RESULT
+from consmarl.errors import UsageError
+from consmarl.files import LOG, METRICS, RESULT
+from consmarl.json_files import parse_json_object
 
 
 class Mark(NamedTuple):
@@ -135,10 +135,9 @@ def _json_in(path: Path) -> dict[str, Any]:
 def _object_in(text: bytes) -> dict[str, Any]:
     """Return what JSON says, or nothing where it is damaged: whoever looks on is not the one to complain."""
     try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json_object(text, "it")
+    except UsageError:
         return {}
-    return read if isinstance(read, dict) else {}
 
 
 def _kind(view: RunView) -> str:

@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.config import TrainConfig
@@ -40,7 +41,7 @@ def main() -> int:
         with heeding_interrupts() as stop:
             if stop.is_made:
                 raise InterruptedRun("stopped before it began.")
-            _work(TrainConfig.from_json(job["config"]), out, job["label"])
+            _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr, flush=True)
         # compiled code may still be running in threads, which an orderly end of the interpreter can crash on
@@ -60,7 +61,7 @@ def _work(config: TrainConfig, out: Path, label: str | None) -> None:
         return
     with held(out, "this run", patience_seconds=SECONDS_FOR_ANOTHER_TO_END):
         pass  # a worker that was cut off from its sweep may take a moment to notice
-    resume(out)
+    resume(out, trust=passed_on(config.env))
 
 
 def _failed(out: Path, sentence: str) -> int:
