@@ -1,6 +1,7 @@
 """Programs that outlive the process. Those here are tiny: what counts is whether they are traced anew."""
 
 import dataclasses
+import itertools
 import os
 
 import jax
@@ -8,6 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from consmarl.environments.registry import world_ids
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.methods import Method
+from consmarl.sharing.options import Preset
 from consmarl.training import programs
 from consmarl.training.exploration import LinearSchedule
 from consmarl.training.programs import Program, Shelf, description, keep_programs
@@ -60,7 +65,9 @@ def test_another_part_shape_or_code_makes_another_program(shelf, program, traced
     program()(SCHEDULE, state(4))
     monkeypatch.setattr(programs, "_code", lambda: "another version")
     program()(SCHEDULE, state())
-    assert len(traced) == len(list(shelf.iterdir())) == 4
+    monkeypatch.setattr(programs, "_hash", lambda _: "of this very file")
+    program()(SCHEDULE, state())
+    assert len(traced) == len(list(shelf.iterdir())) == 5
 
 
 @pytest.mark.usefixtures("shelf")
@@ -155,6 +162,14 @@ def test_programs_can_be_part_of_others(shelf, program):
     traced = jax.eval_shape(lambda given: program()(SCHEDULE, given), state())
     assert traced["weights"].shape == (3,)
     assert list(shelf.iterdir()) == []
+
+
+@pytest.mark.parametrize("env", [*world_ids(), "pettingzoo:mpe2.simple_spread_v3"])
+def test_the_programs_of_every_run_can_be_kept(env):
+    for method, preset in itertools.product(Method, Preset):
+        run = TrainConfig(env=env, method=method, preset=preset).trainer()
+        for part in (run.actors, run.learning, run.sharing, run.learner, *([run] if env in world_ids() else [])):
+            assert description(part)
 
 
 def test_a_description_tells_all_that_a_part_is_made_of():

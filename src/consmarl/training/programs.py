@@ -91,6 +91,7 @@ class Program:
         """Take the function; nothing is compiled yet."""
         self._jitted = jax.jit(function, static_argnums=tuple(range(num_static)), donate_argnums=donate_argnums)
         self._name, self._num_static = function.__name__.strip("_"), num_static
+        self._file = Path(function.__code__.co_filename)
         self._loaded: dict[Hashable, Any] = {}
         # the last one, which is found without looking at every array: the loop in Python calls it in every step
         self._recent_statics: tuple[Any, ...] = (object(),) * num_static
@@ -122,8 +123,8 @@ class Program:
     def _found_or_compiled(self, arguments: tuple[Any, ...], signature: tuple[Any, ...]) -> Any:
         statics, tree, kinds, _ = signature
         try:
-            described = [*map(description, statics), str(tree), *map(str, kinds), *_surroundings()]
-        except _NotOursError:  # its code is not in the key
+            described = [*map(description, statics), str(tree), *map(str, kinds), *_surroundings(), _hash(self._file)]
+        except (_NotOursError, OSError):  # its code is not in the key
             return functools.partial(self._jitted, *statics)
         name = f"{self._name}-{hashlib.sha256(repr(described).encode()).hexdigest()}"
         if (data := _shelves[0].get(name)) is not None and (program := _deserialised(data)) is not None:
@@ -194,12 +195,14 @@ def _surroundings() -> Iterator[str]:
 
 @functools.cache
 def _code() -> str:
-    """Return a hash of the code that makes programs."""
-    digest = hashlib.sha256()
-    for room in _ROOMS:
-        for path in sorted((_PACKAGE / room).rglob("*.py")):
-            digest.update(str(path.relative_to(_PACKAGE)).encode() + path.read_bytes())
-    return digest.hexdigest()
+    """Return a hash of the code that programs are made of, but for the functions themselves."""
+    paths = [path for room in _ROOMS for path in sorted((_PACKAGE / room).rglob("*.py"))]
+    return " ".join(f"{path.relative_to(_PACKAGE)} {_hash(path)}" for path in paths)
+
+
+@functools.cache
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _serialised(program: Any) -> bytes | None:

@@ -129,7 +129,7 @@ def test_wrong_requests_get_one_clear_sentence(request_, sentence):
         ('{"methods": ["iql"], "options": [1]}', "options must be an object such as"),
         ('{"methods": ["iql"], "options": {"env": "ft"}}', "a sweep sets env itself"),
         ('{"methods": ["iql"], "options": {"hidden-size": 8, "hidden_size": 8}}', "twice"),
-        ("[" * 100_000, "nested too deeply"),
+        ("[" * 100_000, "is nested too deeply"),
         ('{"methods": ["iql"], "envs": ["ft"]}', "at least one of its seeds"),
     ],
 )

@@ -25,8 +25,8 @@ def sweep(request: SweepRequest) -> int:
     """Do what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
-    _warn_of_silence(runs)
     check(runs, out)
+    _warn_of_silence(runs)
     workers = workers_for(request)
     try:
         if request.dry_run:

@@ -40,4 +40,4 @@ class SweepRequest:
     ray: str | None = None
     """Run on a Ray cluster instead: its address, or auto."""
     dry_run: bool = False
-    """Only print what would be run."""
+    """Only print what would be run, or what the sweep would refuse."""
