@@ -254,7 +254,8 @@ def test_code_is_chosen_by_name_in_one_place_only():
 # Whoever else reads JSON reads what this process, or one that it has started, has just written.
 READ_JSON = {
     "json_files.py", "experiments/bench.py", "experiments/sweeps/worker.py", "experiments/train.py",
-    "training/checkpoints.py", "training/parts.py", "training/programs.py", "viewer/packing.py", "viewer/staging.py", "viewer/view.py",
+    "training/checkpoints.py", "training/parts.py", "training/programs.py",
+    "viewer/packing.py", "viewer/staging.py", "viewer/view.py",
 }  # fmt: skip
 
 
