@@ -1,7 +1,7 @@
 """Independent Q-learning (IQL): every agent learns from its own episodes, with a recurrent Q-network."""
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import optax
 
 from consmarl.learners import td
-from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
-from consmarl.learners.optimiser import RMSprop
-from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import RewardOf, rewarded
 from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.learners.temporal_difference import TDLearner, following_best
 from consmarl.networks.drqn import DRQNParameters
 
 
@@ -35,18 +34,13 @@ class IQLState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IQL(RecurrentQ[IQLState]):
+class IQL(TDLearner[IQLState]):
     """Independent recurrent Q-learning; defaults are the paper's."""
 
-    spec: TeamSpec
     weights: Weights = Weights.SEPARATE
     reward_of: RewardOf = RewardOf.INDIVIDUAL
-    hidden_size: int = 64
-    discount: float = 0.99  # γ
-    target_every_updates: int = 200
-    optimiser: RMSprop = field(default_factory=RMSprop)
     target_memory: TargetMemory = TargetMemory.NEXT_OBSERVATIONS
-    bootstrap_time_limit: bool = False
+    double_q: bool = False
 
     @property
     def networks(self) -> TeamNetworks:
@@ -93,22 +87,16 @@ class IQL(RecurrentQ[IQLState]):
     ) -> tuple[Metrics, DRQNParameters]:
         """Return the loss's gradient by one agent's network, and what is worth reporting."""
         online, target = parameters
-        limit = actions.shape[1]
         inputs = self.networks.episode_inputs(agent, codes, actions)
-        mask = td.step_mask(batch.num_steps, limit)
-        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
-        targets = td.q_targets(rewards.T, goes_on, self._target_values(target, inputs), self.discount)
+        taken = actions.T.astype(jnp.int32)
+        target_values_t = self._target_values(target, inputs)
+        online_values_t = self.networks.unroll(online, inputs)[1][1:] if self.double_q else None
+        following = following_best(target_values_t, taken, online_values_t)
+        targets = self.targets(rewards.T, following, batch)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:
             _, values_tm1 = self.networks.unroll(online, inputs[:-1])
-            chosen = td.chosen_values(values_tm1, actions.T.astype(jnp.int32))
-            error = td.masked_squared_error(chosen, targets, mask)
-            played = mask.sum()
-            return error, {
-                "loss": error,
-                "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
-                "q_value": jnp.sum(mask * chosen) / played,
-            }
+            return self.td_loss(td.chosen_values(values_tm1, taken), targets, batch)
 
         gradient, metrics = jax.grad(loss, has_aux=True)(online)
         return metrics, gradient
