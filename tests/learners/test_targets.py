@@ -29,8 +29,10 @@ def slowly(kind, rewards, values, is_best, num_steps, terminated, trace_decay, d
                 continue
             value = values[step, episode]
             following = targets[step + 1, episode] if not is_last else None
-            keeps = following is not None and kind is not Target.ONE_STEP and (
-                is_best[step, episode] or (kind is Target.OPTIMISTIC and following > value)
+            keeps = (
+                following is not None
+                and kind is not Target.ONE_STEP
+                and (is_best[step, episode] or (kind is Target.OPTIMISTIC and following > value))
             )
             trace = trace_decay if keeps else 0.0
             mixed = (1 - trace) * value + (trace * following if keeps else 0.0)

@@ -18,9 +18,7 @@ from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.rewards import RewardOf, rewarded
-from consmarl.learners.targets import copied_when_due, copy_of
-from consmarl.learners.temporal_difference import TDLearner, following_best
-from consmarl.networks.drqn import DRQNParameters
+from consmarl.learners.temporal_difference import QState, TDLearner, following_best
 from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron, perceptron_flop
 
 
@@ -30,15 +28,6 @@ class I2QNetworks(NamedTuple):
     action_value: Any  # Q, a `DRQNParameters`
     pair_value: Any  # Q^ss, a perceptron
     state_value: Any  # V, a perceptron
-
-
-class I2QState(NamedTuple):
-    """What I2Q learns and keeps."""
-
-    online: I2QNetworks
-    target: I2QNetworks
-    optimisers: I2QNetworks
-    num_updates: jax.Array  # int32
 
 
 class Experience(NamedTuple):
@@ -61,7 +50,7 @@ class Goals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class I2Q(TDLearner[I2QState]):
+class I2Q(TDLearner):
     """Independent Q-learning with ideal transitions; defaults are the paper's, and else the method's own code's."""
 
     reward_of: RewardOf = RewardOf.INDIVIDUAL
@@ -82,8 +71,8 @@ class I2Q(TDLearner[I2QState]):
     def _state_sizes(self) -> tuple[int, ...]:
         return (self.hidden_size, self.value_size, self.value_size, 1)
 
-    def init(self, key: jax.Array) -> I2QState:
-        """Draw weights; targets begin equal to them."""
+    def init(self, key: jax.Array) -> QState:
+        """Draw weights."""
         key_action, key_pair, key_state = jax.random.split(key, 3)
         num_agents = self.spec.num_agents
 
@@ -97,25 +86,22 @@ class I2Q(TDLearner[I2QState]):
         )
         # one optimiser and one norm for all agents' networks of a kind, as the method's own code has it
         optimisers = I2QNetworks(*(self.optimiser.transformation().init(each) for each in online))
-        return I2QState(online, copy_of(online), optimisers, jnp.zeros((), jnp.int32))
+        return self.first_state(online, optimisers)
 
-    def parameters(self, state: I2QState) -> DRQNParameters:
-        """Return the networks that act."""
-        parameters: DRQNParameters = state.online.action_value
-        return parameters
+    def acting(self, online: I2QNetworks) -> Any:
+        """Return the networks of action values."""
+        return online.action_value
 
-    def update(self, state: I2QState, batch: EpisodeBatch, key: jax.Array) -> tuple[I2QState, Metrics]:
+    def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down each of the three losses."""
         del key
         batch = rewarded(batch, self.reward_of)
         metrics, gradients = self.networks.gradients(self._agent_gradient, (state.online, state.target), batch)
         transformation = self.optimiser.transformation()
-        stepped = [transformation.update(*each) for each in zip(gradients, state.optimisers, strict=True)]
+        stepped = [transformation.update(*each) for each in zip(gradients, state.optimiser, strict=True)]
         online = optax.apply_updates(state.online, I2QNetworks(*(changes for changes, _ in stepped)))
-        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
         metrics["gradient_norm"] = optax.tree.norm(gradients.action_value)[None]
-        optimisers = I2QNetworks(*(optimiser for _, optimiser in stepped))
-        return I2QState(online, target, optimisers, state.num_updates + 1), metrics
+        return self.next_state(state, online, I2QNetworks(*(optimiser for _, optimiser in stepped))), metrics
 
     def _agent_gradient(
         self,

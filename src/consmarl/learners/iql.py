@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +12,7 @@ from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.rewards import RewardOf, rewarded
-from consmarl.learners.targets import copied_when_due, copy_of
-from consmarl.learners.temporal_difference import TDLearner, following_best
+from consmarl.learners.temporal_difference import QState, TDLearner, following_best
 from consmarl.networks.drqn import DRQNParameters
 
 
@@ -24,17 +23,8 @@ class TargetMemory(enum.Enum):
     WHOLE_EPISODE = "whole-episode"
 
 
-class IQLState(NamedTuple):
-    """What IQL learns and keeps."""
-
-    online: DRQNParameters  # [network, …]
-    target: DRQNParameters  # [network, …]
-    optimiser: Any  # [network, …]
-    num_updates: jax.Array  # int32
-
-
 @dataclass(frozen=True)
-class IQL(TDLearner[IQLState]):
+class IQL(TDLearner):
     """Independent recurrent Q-learning; defaults are the paper's."""
 
     weights: Weights = Weights.SEPARATE
@@ -47,26 +37,19 @@ class IQL(TDLearner[IQLState]):
         """The networks that act and learn."""
         return TeamNetworks(self.spec, self.weights, self.hidden_size)
 
-    def init(self, key: jax.Array) -> IQLState:
-        """Draw weights; targets begin equal to them."""
+    def init(self, key: jax.Array) -> QState:
+        """Draw weights."""
         online = self.networks.init(key)
-        optimiser = jax.vmap(self.optimiser.transformation().init)(online)
-        return IQLState(online, copy_of(online), optimiser, jnp.zeros((), jnp.int32))
+        return self.first_state(online, jax.vmap(self.optimiser.transformation().init)(online))
 
-    def parameters(self, state: IQLState) -> DRQNParameters:
-        """Return the online networks."""
-        return state.online
-
-    def update(self, state: IQLState, batch: EpisodeBatch, key: jax.Array) -> tuple[IQLState, Metrics]:
+    def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down the loss, for every network on its own."""
         del key
         batch = rewarded(batch, self.reward_of)
         metrics, gradients = self.gradients(state.online, state.target, batch)
         changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
-        online = optax.apply_updates(state.online, changes)
         metrics["gradient_norm"] = jax.vmap(optax.tree.norm)(gradients)
-        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
-        return IQLState(online, target, optimiser, state.num_updates + 1), metrics
+        return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
 
     def update_flop(self, num_episodes: int, num_steps: int) -> float:
         """Online forward, target forward, and a backward pass worth two forwards."""

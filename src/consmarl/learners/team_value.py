@@ -19,18 +19,8 @@ from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.rewards import team_reward
-from consmarl.learners.targets import copied_when_due, copy_of
-from consmarl.learners.temporal_difference import Following, TDLearner, following_best
+from consmarl.learners.temporal_difference import Following, QState, TDLearner, following_best
 from consmarl.networks.linear import join_last
-
-
-class TeamValueState(NamedTuple):
-    """What a team learns and keeps; its networks have `agents` and `mixer`, and what else a method needs."""
-
-    online: Any
-    target: Any
-    optimiser: Any
-    num_updates: jax.Array  # int32
 
 
 class ValueNetworks(NamedTuple):
@@ -41,7 +31,7 @@ class ValueNetworks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TeamValue(TDLearner[TeamValueState]):
+class TeamValue(TDLearner):
     """A learner of the team's value; subclasses bring the mixer."""
 
     weights: Weights = Weights.SHARED
@@ -69,24 +59,22 @@ class TeamValue(TDLearner[TeamValueState]):
         """Return what makes steps of gradients: one optimiser, and one norm to clip, for everything."""
         return self.optimiser.transformation()
 
-    def init(self, key: jax.Array) -> TeamValueState:
-        """Draw weights; targets begin equal to them."""
+    def init(self, key: jax.Array) -> QState:
+        """Draw weights."""
         online = self.init_networks(key)
-        return TeamValueState(online, copy_of(online), self.transformation().init(online), jnp.zeros((), jnp.int32))
+        return self.first_state(online, self.transformation().init(online))
 
-    def parameters(self, state: TeamValueState) -> Any:
-        """Return the networks that act."""
-        return state.online.agents
+    def acting(self, online: Any) -> Any:
+        """Return the agents' networks."""
+        return online.agents
 
-    def update(self, state: TeamValueState, batch: EpisodeBatch, key: jax.Array) -> tuple[TeamValueState, Metrics]:
+    def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down the loss."""
         del key
         gradient, metrics = jax.grad(self.loss, has_aux=True)(state.online, state.target, batch)
         changes, optimiser = self.transformation().update(gradient, state.optimiser)
-        online = optax.apply_updates(state.online, changes)
-        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
         metrics["gradient_norm"] = optax.tree.norm(gradient)
-        return TeamValueState(online, target, optimiser, state.num_updates + 1), metrics
+        return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
 
     def loss(self, online: Any, target: Any, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
         """Return the loss, and what is worth reporting."""

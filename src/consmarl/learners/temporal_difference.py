@@ -5,17 +5,27 @@ Axes: `[step, episode, …]`.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from consmarl.learners import td
+from consmarl.learners.averaging import averaged_after
 from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
-from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.optimiser import Optimiser, RMSprop
 from consmarl.learners.recurrent import RecurrentQ
+from consmarl.learners.targets import copied_when_due, copy_of
 
-StateT = TypeVar("StateT")
+
+class QState(NamedTuple):
+    """What a Q-learner learns and keeps."""
+
+    online: Any
+    target: Any
+    optimiser: Any
+    averaged: Any  # the weights that act, averaged over updates; () where nobody wants them
+    num_updates: jax.Array  # int32
 
 
 class Following(NamedTuple):
@@ -26,7 +36,7 @@ class Following(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TDLearner(RecurrentQ[StateT]):
+class TDLearner(RecurrentQ[QState]):
     """A Q-learner; defaults are the paper's."""
 
     spec: TeamSpec
@@ -35,8 +45,34 @@ class TDLearner(RecurrentQ[StateT]):
     target: td.Target = td.Target.ONE_STEP
     trace_decay: float = 0.8  # λ, of targets that look further than one step
     target_every_updates: int = 200
-    optimiser: RMSprop = field(default_factory=RMSprop)
+    optimiser: Optimiser = field(default_factory=RMSprop)
     bootstrap_time_limit: bool = False
+    averages_weights: bool = False  # whether to evaluate with weights averaged over updates
+
+    def acting(self, online: Any) -> Any:
+        """Return those of the networks that act."""
+        return online
+
+    def parameters(self, state: QState) -> Any:
+        """Return the online networks that act."""
+        return self.acting(state.online)
+
+    def evaluated_parameters(self, state: QState) -> Any:
+        """Return the networks that act when it counts: averaged ones, if there are such."""
+        return state.averaged if self.averages_weights else self.parameters(state)
+
+    def first_state(self, online: Any, optimiser: Any) -> QState:
+        """Return the state before the first update; targets begin equal to the online networks."""
+        averaged = copy_of(self.acting(online)) if self.averages_weights else ()
+        return QState(online, copy_of(online), optimiser, averaged, jnp.zeros((), jnp.int32))
+
+    def next_state(self, state: QState, online: Any, optimiser: Any) -> QState:
+        """Return the state after an update that led to these networks."""
+        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
+        averaged = state.averaged
+        if self.averages_weights:
+            averaged = averaged_after(averaged, self.acting(online), state.num_updates)
+        return QState(online, target, optimiser, averaged, state.num_updates + 1)
 
     def continues(self, batch: EpisodeBatch) -> jax.Array:
         """Return 1 where a value follows the step: [step, episode]."""
