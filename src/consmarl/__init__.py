@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from consmarl.environments.registry import make, world_ids
     from consmarl.experiments.config import TrainConfig
     from consmarl.experiments.evaluate import evaluate
+    from consmarl.experiments.explorations import ExplorationKind
+    from consmarl.experiments.learn_options import LearnOptions
+    from consmarl.experiments.methods import Method
+    from consmarl.experiments.sharing_options import ShareOptions, SharingKind
     from consmarl.experiments.train import resume, train
     from consmarl.experiments.watch import watch
     from consmarl.sharing.adhoc_td import AdHocTD
     from consmarl.sharing.advisor import Advisor
     from consmarl.sharing.cons import Cons
+    from consmarl.sharing.options import Preset
     from consmarl.viewer.view import view
 
 __version__ = "0.1.0"
@@ -28,6 +33,12 @@ _HOMES = {
     "Advisor": "consmarl.sharing.advisor",
     "Cons": "consmarl.sharing.cons",
     "Environment": "consmarl.environments.interface",
+    "ExplorationKind": "consmarl.experiments.explorations",
+    "LearnOptions": "consmarl.experiments.learn_options",
+    "Method": "consmarl.experiments.methods",
+    "Preset": "consmarl.sharing.options",
+    "ShareOptions": "consmarl.experiments.sharing_options",
+    "SharingKind": "consmarl.experiments.sharing_options",
     "TrainConfig": "consmarl.experiments.config",
     "evaluate": "consmarl.experiments.evaluate",
     "make": "consmarl.environments.registry",
@@ -44,6 +55,12 @@ __all__ = [
     "Advisor",
     "Cons",
     "Environment",
+    "ExplorationKind",
+    "LearnOptions",
+    "Method",
+    "Preset",
+    "ShareOptions",
+    "SharingKind",
     "TrainConfig",
     "UsageError",
     "__version__",

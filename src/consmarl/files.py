@@ -12,6 +12,7 @@ from consmarl.errors import UsageError
 CONFIG, FACTS, METRICS, RESULT, FAILURE = "config.json", "run.json", "metrics.jsonl", "result.json", "failure.json"
 CHECKPOINTS, EVENTS, POLICY, POLICY_GIF = "checkpoints", "events", "policy.safetensors", "policy.gif"
 EXCHANGES, VIEW = "exchanges", "exchange.html"
+LOG, LOCK = "log.txt", ".lock"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from tests.experiments.small import COMMAND, SMALL, wait_for_rows
 
 from consmarl.cli import main
 from consmarl.cli.commands import COMMANDS
-from consmarl.cli.parsing import option_names
+from consmarl.cli.options import options_of_command
 from consmarl.experiments import bench
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.methods import Method
@@ -87,14 +87,27 @@ def test_a_policy_is_watched_evaluated_and_exported(swept, tmp_path):
     assert run("evaluate", tmp_path / "policy.safetensors", "--episodes", "5").stdout == evaluated.stdout
 
 
-def test_an_unfinished_run_says_how_to_look_at_it(swept, tmp_path):
-    copy = tmp_path / "copy"
-    subprocess.check_call(["cp", "-r", swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3", copy])
-    (copy / "policy.safetensors").unlink()
-    for command in ("evaluate", "watch"):
-        result = run(command, copy)
-        assert result.returncode == 2
-        assert f"write one by `consmarl export {copy} --out policy.safetensors`" in result.stderr
+def test_an_unfinished_run_is_looked_at_by_its_newest_checkpoint(swept, tmp_path, capsys):
+    finished, copy = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3", tmp_path / "copy"
+    subprocess.check_call(["cp", "-r", finished, copy])
+    for name in ("policy.safetensors", "result.json", "checkpoints/checkpoint-000000016"):
+        subprocess.check_call(["rm", "-r", copy / name])
+    exported, watched = tmp_path / "after-8.safetensors", tmp_path / "after-8.gif"
+    assert main(["export", str(copy), "--out", str(exported)]) == 0
+    assert main(["evaluate", str(exported), "--episodes", "5"]) == 0
+    reached = capsys.readouterr().out.split("wrote", 1)[1].splitlines()[1:]
+    assert main(["evaluate", str(copy), "--episodes", "5"]) == 0
+    said = capsys.readouterr()
+    assert f"{copy} has not finished: this is its policy after 8 of 16 episodes." in said.err
+    assert said.out.splitlines() == reached
+    assert main(["watch", str(copy), "--out", str(watched)]) == 0
+    assert "after 8 of 16 episodes" in capsys.readouterr().err
+
+
+def test_a_run_that_has_saved_nothing_yet_says_so(tmp_path, capsys):
+    (tmp_path / "config.json").write_text(TrainConfig(**BRIEF).to_json())
+    assert main(["evaluate", str(tmp_path)]) == 2
+    assert "nothing was saved there" in capsys.readouterr().err
 
 
 def test_a_configuration_goes_to_a_file_and_comes_back_with_changes(tmp_path, capsys):
@@ -116,14 +129,13 @@ def test_list_shows_worlds_methods_and_studies():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_shows_every_option(name, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main([name, "--help"])
-    assert ended.value.code == 0
-    text = capsys.readouterr().out
-    shown = set(re.findall(r"(?:^[│\s]*|, )(--[a-z][a-z.0-9-]*)", text, flags=re.MULTILINE))
+@pytest.mark.parametrize("how", ["{} --help-all", "help {} --all"])
+def test_help_shows_every_option(name, how, capsys):
+    assert main(how.format(name).split()) == 0
+    shown = set(re.findall(r"^  (--[a-z][a-z.0-9-]*) ", capsys.readouterr().out, flags=re.MULTILINE))
     command = COMMANDS[name].kind([])
-    assert shown - {"--help"} == set(option_names(command if isinstance(command, type) else type(command)))
+    options = options_of_command(command if isinstance(command, type) else type(command))
+    assert shown == {each.name for each in options if not each.is_positional}
 
 
 @pytest.mark.parametrize(
@@ -194,6 +206,7 @@ def test_bench_says_how_long_a_run_takes(monkeypatch, capsys):
 
 def test_help_and_version():
     assert "usage: consmarl COMMAND" in run("--help").stdout
+    assert run("help").stdout == run("--help").stdout
     assert run("--version").stdout.startswith("consmarl ")
     nothing = run()
     assert nothing.returncode == 2

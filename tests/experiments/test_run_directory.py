@@ -7,6 +7,7 @@ import subprocess
 import threading
 
 import pytest
+from safetensors import safe_open
 from tensorboardX.proto.event_pb2 import Event
 from tests.experiments.small import SMALL, rows
 
@@ -14,6 +15,7 @@ import consmarl
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held
+from consmarl.experiments.source import git_facts
 from consmarl.experiments.train import resume, train
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -44,6 +46,17 @@ def test_it_says_when_where_and_with_what_it_was_made(run):
     assert {"python", "jax", "numpy"} <= session["versions"].keys()
     assert session["machine"]["cores"] == os.cpu_count()
     assert session["episode"] == 0
+    assert session["git"] == git_facts()
+
+
+def test_it_says_every_setting_with_its_value_and_so_does_the_policy(run):
+    whole = TrainConfig(**BRIEF).resolved()
+    read = json.loads((run / "config.json").read_text())
+    assert TrainConfig.from_json(json.dumps(read)) == whole
+    assert None not in read.values()
+    assert read["by_default"] == list(whole.by_default)
+    with safe_open(run / "policy.safetensors", framework="numpy") as policy:
+        assert json.loads(policy.metadata()["config"]) == read
 
 
 def test_it_ends_with_what_the_policy_reaches(run):

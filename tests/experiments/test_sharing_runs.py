@@ -33,9 +33,11 @@ CONFIG = TrainConfig(
 
 def test_a_method_brings_its_sharing_and_a_preset_its_settings():
     assert TrainConfig().trainer().sharing == NoSharing()
-    assert TrainConfig(method=Method.CONS).trainer().sharing == Cons()
-    assert TrainConfig(method=Method.ADHOC_TD).trainer().sharing == AdHocTD()
-    assert TrainConfig(sharing=SharingKind.CONS, preset=Preset.RELEASE).trainer().sharing == Cons.preset(Preset.RELEASE)
+    answers = dict(budget_answers=2 * 50_000)  # enough for both others
+    assert TrainConfig(method=Method.CONS).trainer().sharing == Cons(**answers)
+    assert TrainConfig(method=Method.ADHOC_TD).trainer().sharing == AdHocTD(**answers)
+    released = TrainConfig(sharing=SharingKind.CONS, preset=Preset.RELEASE)
+    assert released.trainer().sharing == Cons.preset(Preset.RELEASE, **answers)
     assert TrainConfig(preset=Preset.RECOMMENDED).exploration_kind is ExplorationKind.EPSILON_Z_GREEDY
     assert TrainConfig(preset=Preset.RELEASE).exploration_kind is ExplorationKind.EPSILON_GREEDY
 
@@ -112,7 +114,7 @@ def test_chosen_episodes_are_recorded(run):
     ]
     recorded = exchanges.read_episode(exchanges.episode_path(run, 61))
     assert recorded.episode == 61
-    assert TrainConfig.from_json(json.dumps(recorded.header["config"])) == CONFIG
+    assert TrainConfig.from_json(json.dumps(recorded.header["config"])) == CONFIG.resolved()
     steps, requests, teachers = recorded.steps, recorded.requests, recorded.teachers
     assert steps["is_asking"].sum() == len(requests["step"]) > 0
     assert teachers["reply"].shape == (len(requests["step"]), 3)

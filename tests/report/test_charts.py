@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consmarl.report.axes import episode_axis, spread, tick_label, value_axis
-from consmarl.report.charts import area_path, decimals_of_range, end_label, figure, line_path, payload, rounded, svg
-from consmarl.report.curves import MOST_POINTS, lines_of, points_for_others, thinned
+from consmarl.report.across import Across
+from consmarl.report.axes import episode_axis, spread, tick_label, time_axis, value_axis
+from consmarl.report.charts import area_path, decimals_of_range, end_label, figure, line_path, svg
+from consmarl.report.curves import MOST_POINTS, Points, every_so_many, lines_of, points_for_others, thinned
 from consmarl.report.finals import by_world, scalar_curve
 from consmarl.report.metrics import counters_of, metric, metrics_of
+from consmarl.report.payloads import payload, rounded
 from consmarl.report.runs import grouped, read_runs
 from consmarl.report.statistics import band, interquartile_mean, on_common_episodes
 from consmarl.report.themes import ON_DARK, ON_LIGHT, contrast, styles_of
@@ -68,8 +70,9 @@ def test_long_curves_are_thinned_to_evenly_spaced_points_with_both_ends():
 
 
 def test_curves_that_a_page_does_not_open_with_get_fewer_points_the_more_runs_there_are():
-    assert points_for_others(9, 15) == MOST_POINTS
-    assert points_for_others(100, 15) < points_for_others(50, 15) < MOST_POINTS
+    assert points_for_others(9, 15) == Points()
+    assert points_for_others(100, 15).line < points_for_others(50, 15).line < MOST_POINTS
+    assert points_for_others(1_000, 15).seed < points_for_others(100, 15).seed
 
 
 def test_a_chart_is_well_formed_and_shows_each_group_once(groups):
@@ -112,11 +115,12 @@ def test_what_scripts_get_are_the_statistics_rounded_to_what_is_shown(groups):
     data = json.loads(json.dumps(payload(chart), allow_nan=False))
     found = data["charts"][0]
     for series, line in zip(found["series"], chart.charts[0].lines, strict=True):
-        assert data["episodes"][series["x"]] == line.episodes.tolist()
+        assert data["places"][series["x"]["episodes"]] == line.episodes.tolist()
         for name, expected in line.bands.items():
             for shown, exact in zip(series["bands"][name], expected, strict=True):
                 assert shown == [round(value, found["decimals"]) for value in exact.tolist()]
-    assert len(data["episodes"]) == 1  # both groups have the same
+    # both groups have the same: three evaluations after 0, 1,000 and 2,000 episodes of 25 steps, each row a second
+    assert data["places"] == [[0, 1_000, 2_000], [0, 25_000, 50_000], [0.0, 1.0, 2.0]]
 
 
 def test_one_seed_has_a_line_and_no_band(tmp_path):
@@ -233,3 +237,60 @@ def test_the_weight_of_negative_knowledge_is_equation_8():
         expected = 1 / ((1 - shape) / 5_000 * line.episodes + shape)
         np.testing.assert_allclose(line.bands["value"].estimate, expected, rtol=1e-6)
     assert re.search(r"a = −0\.5", chart.views["value"].says)
+
+
+def test_seeds_have_their_own_lines_where_there_are_more_than_one(groups, tmp_path):
+    line = lines_of(groups, "evaluation_return")[1]
+    assert line.seeds.seeds == (0, 1, 2, 3)
+    assert line.seeds.every == 1
+    assert line.seeds.values.tolist() == [[0.0, 1.0 + seed, seed + 2.0] for seed in range(4)]
+    write_run(tmp_path / "alone", method="maven", rows=[0.0, 1.0])
+    alone = by_world(grouped(read_runs([tmp_path / "alone"])))["pgm-3ag"]
+    assert lines_of(alone, "evaluation_return")[0].seeds is None
+
+
+def test_a_chart_with_seeds_has_room_for_all_of_them(groups):
+    view = drawn(groups).charts[0].views["mean"]
+    lines = lines_of(groups, "evaluation_return")
+    highest = max(line.seeds.values.max() for line in lines)
+    assert view.frame.y.high < highest <= view.with_seeds.y.high  # the interval does not reach to the best seed
+
+
+def test_lines_of_seeds_are_thinned_to_every_so_manieth_point_and_the_last(groups):
+    assert every_so_many(10, 4).tolist() == [0, 4, 8, 9]
+    assert every_so_many(9, 4).tolist() == [0, 4, 8]
+    (line,) = lines_of(groups[:1], "evaluation_return", Points(3, 2))
+    assert line.seeds.every == 2
+    assert line.seeds.values.shape == (4, 2)
+
+
+def test_over_steps_and_time_a_point_stands_where_its_seeds_were_on_average(tmp_path):
+    for seed, seconds in ((0, 2.0), (1, 4.0)):
+        rows = evaluated([0.0, 1.0, 2.0], steps=10 + seed)
+        for row in rows[1:]:
+            row["seconds"] = seconds
+        write_run(tmp_path / str(seed), seed=seed, rows=rows)
+    chart = drawn(by_world(grouped(read_runs([tmp_path])))["pgm-3ag"])
+    (line,) = chart.charts[0].lines
+    assert line.over(Across.EPISODES).tolist() == [0, 1_000, 2_000]
+    assert line.over(Across.STEPS).tolist() == [0, 10_500, 21_000]
+    assert line.over(Across.TIME).tolist() == [0, 3, 6]
+    assert chart.x[Across.TIME].high == 6
+
+
+def test_an_axis_is_not_offered_where_some_rows_do_not_tell_it(tmp_path):
+    rows = evaluated([0.0, 1.0, 2.0])
+    del rows[1]["seconds"]
+    write_run(tmp_path / "a", rows=rows)
+    groups = by_world(grouped(read_runs([tmp_path])))["pgm-3ag"]
+    assert list(drawn(groups).x) == [Across.EPISODES, Across.STEPS]
+    figure_over_time = figure("f", [("IQL", 0)], [(metric("return"), lines_of(groups, "return"))], "", Across.TIME)
+    assert figure_over_time.across is Across.EPISODES
+
+
+def test_time_has_ticks_in_the_unit_that_fits_it():
+    assert [label for _, label in time_axis(90).ticks] == ["0", "30 s", "60 s", "90 s"]
+    assert [label for _, label in time_axis(900).ticks] == ["0", "5 min", "10 min", "15 min"]
+    assert [label for _, label in time_axis(6_400).ticks] == ["0", "30 min", "60 min", "90 min"]
+    assert [label for _, label in time_axis(4 * 3600).ticks] == ["0", "1 h", "2 h", "3 h", "4 h"]
+    assert [label for _, label in time_axis(0.02).ticks][1] == "0.005 s"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from consmarl.errors import UsageError
+from consmarl.report.across import Across
 from consmarl.report.colours import COLOURS, CYCLE, colours_of
 from consmarl.report.figures import counters_figure, curves_figure, study_figure, weights_figure, write_figures
 from consmarl.report.plots import strokes_of
@@ -285,3 +286,26 @@ def _luminance(colour):
     """Relative luminance as in WCAG 2."""
     parts = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def test_curves_can_be_drawn_over_steps_and_time(groups):
+    for across, places, label in (
+        (Across.STEPS, [0, 25_000, 50_000], "environment steps"),
+        (Across.TIME, [0, 1, 2], "training time"),
+    ):
+        figure = curves_figure(
+            {"pgm-3ag": groups}, "evaluation_return", "A title", strokes_of(["CONS", "IQL"]), (), across
+        )
+        (axes,) = figure.axes
+        assert labelled_lines(axes)["IQL"].get_xdata().tolist() == places
+        assert labelled_lines(axes)["IQL"].get_ydata().tolist() == [0.5, 1.5, 5.0]  # the same at every axis
+        assert axes.get_xlabel() == label
+
+
+def test_an_axis_that_rows_do_not_tell_is_refused_in_a_sentence(tmp_path):
+    rows = evaluated([0.0, 1.0])
+    del rows[1]["seconds"]
+    write_run(tmp_path / "runs" / "a", rows=rows)
+    with pytest.raises(UsageError) as error:
+        write_figures(grouped(read_runs([tmp_path / "runs"])), tmp_path / "figures", across=Across.TIME)
+    assert "pgm-3ag · IQL cannot be drawn over time" in sentence_of(error)

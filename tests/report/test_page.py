@@ -88,17 +88,18 @@ def test_ids_are_unique_and_links_and_labels_point_to_some(root):
     elements = Elements(page_of(root)).found
     ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    targets = [a["href"].removeprefix("#") for tag, a in elements if tag == "a"]
+    targets = [a["href"].removeprefix("#") for tag, a in elements if tag == "a" and "download" not in a]
     targets += [a["aria-labelledby"] for _, a in elements if "aria-labelledby" in a]
     assert targets
     assert set(targets) <= set(ids)
 
 
 def test_sections_come_in_their_order_and_only_if_they_have_something_to_show(root):
-    assert sections_of(page_of(root)) == ["curves", "finals", "comparisons", "sharing", "achieved", "runs", "made"]
+    found = sections_of(page_of(root))
+    assert found == ["curves", "finals", "comparisons", "sharing", "achieved", "times", "settings", "runs", "made"]
     only_iql = [run for run in read_runs([root]) if run.method == "IQL"]
     page = write_report(only_iql, root.parent / "one.html").read_text(encoding="utf-8")
-    assert sections_of(page) == ["curves", "finals", "achieved", "runs", "made"]
+    assert sections_of(page) == ["curves", "finals", "achieved", "times", "settings", "runs", "made"]
 
 
 def test_the_same_runs_make_the_same_page(root):
@@ -218,7 +219,7 @@ def test_a_studys_metric_is_the_curve_that_the_page_opens_with(root):
 def test_what_a_studys_figure_shows_comes_first(root, plot, section):
     page = page_of(root, study=STUDY | {"plot": plot, "metric": "budget_used" if plot == "budget" else "return"})
     assert sections_of(page)[0] == section
-    assert len(sections_of(page)) == 7
+    assert len(sections_of(page)) == 9
 
 
 def test_items_are_told_as_shares(tmp_path):

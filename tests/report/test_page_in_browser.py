@@ -1,5 +1,6 @@
 """The page as people see it: in a browser, from a file, light and dark, wide and narrow, with scripts and without."""
 
+import csv
 import functools
 import re
 
@@ -221,3 +222,65 @@ def test_pictures_move_unless_people_asked_for_no_motion(opened):
         button.click()
         assert button.text_content() != name
         assert not image.evaluate("image => image.src").startswith(f"data:{kind}")
+
+
+def seeds_of(page, group):
+    paths = page.locator(f"[data-figure='curves-0'] .curves [data-group='{group}'] .seed").all()
+    return [path.get_attribute("d") for path in paths]
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_each_seed_can_be_shown_behind_its_groups_mean(opened, width):
+    page = opened(width)
+    assert seeds_of(page, 0) == []
+    button = page.locator("[data-figure='curves-0'] [data-seeds]")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert [len(seeds_of(page, group)) for group in range(3)] == [4, 4, 4]
+    assert len(set(seeds_of(page, 0))) == 4
+    tops = page.evaluate(
+        "[...document.querySelectorAll('#curves .seed')].map(path => [path.getBBox().y, path.getBBox().height])"
+    )
+    assert all(top >= 0 and top + height <= 1_000 for top, height in tops)  # all are in sight
+    kinds = "[...document.querySelectorAll('#curves .curves > g')].map(g => g.lastChild.getAttribute('class'))"
+    assert page.evaluate(kinds) == ["seed"] * 3 + ["line"] * 3
+    page.locator("[data-figure='curves-0'] .legend-entry").first.click()
+    assert not page.locator("[data-figure='curves-0'] .curves [data-group='0'] .seed").first.is_visible()
+    button.click()
+    assert seeds_of(page, 1) == []
+
+
+def test_curves_can_be_seen_over_steps_and_time(opened, groups):
+    page = opened()
+    axis = page.locator("[data-figure='curves-0'] [data-axis]")
+    ticks = page.locator("[data-figure='curves-0'] .grid .x")
+    at_episodes = path_of(page, 0)
+    page.locator("[data-figure='curves-0'] [data-across='steps']").click()
+    assert axis.text_content() == "environment steps"
+    assert ticks.last.text_content() == "400k"  # of 20,000 episodes of 25 steps
+    assert path_of(page, 0) == pytest.approx(at_episodes, abs=0.5)  # all episodes are as long
+    assert hover(page, 0.51)[0] == "250,000 environment steps"
+    assert hover(page, 0.51)[1:] == expected(groups, "evaluation_return", 10_000)[1:]
+    page.locator("[data-figure='curves-0'] [data-across='time']").click()
+    assert axis.text_content() == "training time"
+    assert hover(page, 0.51) == ["After 10 s", *expected(groups, "evaluation_return", 10_000)[1:]]
+    page.locator("[data-figure='curves-0'] [data-metric]").select_option(label="Loss")
+    assert axis.text_content() == "training time"
+
+
+def test_a_chart_and_a_table_can_be_downloaded_as_csv(opened, groups):
+    page = opened()
+    with page.expect_download() as started:
+        page.locator("[data-figure='curves-0'] [data-csv]").click()
+    assert started.value.suggested_filename == "evaluation_return-on-pgm-3ag.csv"
+    rows = list(csv.DictReader(started.value.path().read_text(encoding="utf-8").splitlines()))
+    line = lines_of(groups, "evaluation_return")[0]
+    found = [row for row in rows if row["group"] == groups[0].label]
+    assert [int(row["episode"]) for row in found] == line.episodes.tolist()
+    np.testing.assert_allclose([float(row["mean"]) for row in found], line.bands["mean"].estimate, atol=0.005)
+    np.testing.assert_allclose([float(row["seed_2"]) for row in found], line.seeds.values[2], atol=0.005)
+    assert {"environment_steps", "seconds", "iqm_low", "seed_3"} <= found[0].keys()
+    with page.expect_download() as started:
+        page.locator("#finals-heading + .csv").click()
+    assert started.value.suggested_filename == "final-returns.csv"
+    assert started.value.path().read_text().startswith("world,group,seeds,")

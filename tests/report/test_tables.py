@@ -10,8 +10,10 @@ from consmarl.report.achievements import bar_panels, sharing_rows
 from consmarl.report.finals import by_world, drawn_runs, final, final_values
 from consmarl.report.reference import landmarks_for, released_for
 from consmarl.report.runs import grouped, read_run, read_runs
+from consmarl.report.settings import setting_rows
 from consmarl.report.statistics import interval, paired_difference, probability_of_improvement
 from consmarl.report.tables import comparisons, final_table
+from consmarl.report.times import time_rows
 from tests.report.handmade import evaluated, write_run
 
 
@@ -216,17 +218,70 @@ def groups_of_runs(runs):
     return [group for there in by_world(grouped(runs)).values() for group in there]
 
 
-def test_settings_are_told_apart_and_the_world_is_not_among_them(write, tmp_path):
-    for env in ("pgm-3ag", "ft"):
-        write("iql", {0: 1.0, 1: 1.0}, env=env, hidden_size=32, discount=0.99)
-        write("cons", {0: 1.0}, env=env, hidden_size=64, discount=0.99, share={"temperature": 0.3})
-    common, differing = provenance.settings(groups_of_runs(read_runs([tmp_path])))
-    assert common["discount"] == "0.99"
-    assert "seed" not in common
-    by_name = {setting.name: dict(setting.values) for setting in differing}
-    assert by_name["hidden_size"] == {"64": ["CONS"], "32": ["IQL"]}
-    assert by_name["share.temperature"] == {"0.3": ["CONS"], "by default": ["IQL"]}
-    assert not {"env", "set"} & by_name.keys()
+def test_all_settings_are_told_with_those_that_differ_first(write, tmp_path):
+    write("iql", {0: 1.0, 1: 1.0}, hidden_size=32, discount=0.99, by_default=["discount"])
+    shared = {"share": {"temperature": 0.3}, "by_default": ["discount", "share.temperature"]}
+    write("cons", {0: 1.0}, hidden_size=64, discount=0.99, **shared)
+    rows = setting_rows(groups_of_runs(read_runs([tmp_path])))  # CONS and IQL
+    named = {row.name: row for row in rows}
+    assert [row.name for row in rows if row.is_differing] == ["method", "hidden_size", "share.temperature"]
+    assert [row.is_differing for row in rows] == sorted((row.is_differing for row in rows), reverse=True)
+    assert [cell.value for cell in named["hidden_size"].cells] == ["64", "32"]
+    assert named["share.temperature"].cells == [("0.3", True), ("–", False)]
+    assert named["discount"].common == ("0.99", True)
+    assert named["set"].common == ("none", False)
+    assert not {"seed", "by_default"} & named.keys()
+
+
+def test_settings_that_an_older_version_left_open_are_called_default(write, tmp_path):
+    write("iql", {0: 1.0}, learning_rate=None, evaluate_every=100)
+    write("iql", {1: 1.0}, learning_rate=None, evaluate_every=200)
+    named = {row.name: row for row in setting_rows(groups_of_runs(read_runs([tmp_path])))}
+    assert named["learning_rate"].common == ("default", False)
+    assert named["evaluate_every"].common == ("100 or 200", False)  # housekeeping makes no groups
+
+
+def test_a_value_that_nobody_set_makes_the_same_group_as_the_same_value_that_somebody_did(write, groups_of):
+    write("cons", {0: 1.0}, share={"temperature": 0.1}, by_default=["share.temperature"])
+    write("cons", {1: 1.0}, share={"temperature": 0.1}, by_default=["weights"])
+    write("cons", {2: 1.0}, label=None, share={"temperature": 0.3}, by_default=["weights"])
+    assert {group.label: group.seeds for group in groups_of()} == {
+        "CONS, temperature 0.1": (0, 1), "CONS, temperature 0.3": (2,),
+    }  # fmt: skip
+    assert [len(released_for(group)) for group in groups_of()] == [2, 0]  # one of them is CONS as it is
+
+
+def test_runs_of_versions_that_left_settings_open_stand_apart_and_are_not_named_by_them(write, groups_of):
+    write("cons", {0: 1.0}, learning_rate=None)
+    write("cons", {1: 1.0}, learning_rate=0.0005, by_default=["learning_rate"])
+    assert [group.label for group in groups_of()] == ["CONS", "CONS, learning_rate 0.0005"]
+
+
+def test_times_are_told_by_group_and_machine(write, groups_of, tmp_path):
+    write("iql", {0: 1.0, 1: 1.0})  # 60 s in result.json, 2,000 episodes of 25 steps, rows of 1 s and 1,000 episodes
+    write("cons", {0: 1.0}, result=None)  # of which the rows tell 2 s
+    facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
+    facts["sessions"][0]["machine"]["processor"] = "Another processor"
+    (tmp_path / "pgm-3ag-iql-1" / "run.json").write_text(json.dumps(facts))
+    cons, first, second = time_rows(groups_of())
+    assert (cons.label, cons.num_runs, cons.is_provisional, cons.seconds) == ("CONS", 1, True, (2.0, 2.0, 2.0))
+    assert first.machine == "A processor · 2 cores · 24 GB · Linux 6.1 x86_64"
+    assert second.machine.startswith("Another processor")
+    assert (first.seconds.median, first.per_episode, first.typical) == (60.0, 60 / 2_000, 1 / 1_000)
+    assert first.steps_per_second == 50_000 / 60
+
+
+def test_runs_that_nobody_timed_are_in_no_row_of_times(tmp_path, groups_of):
+    write_run(tmp_path / "a", rows=[{"episode": 100, "evaluation_return": 1.0}], result=None)
+    assert time_rows(groups_of()) == []
+
+
+def test_the_commit_that_runs_were_made_with_is_told(write, tmp_path):
+    write("iql", {0: 1.0, 1: 1.0})
+    facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
+    facts["sessions"][0]["git"] = {"commit": "f4d511f"}
+    (tmp_path / "pgm-3ag-iql-1" / "run.json").write_text(json.dumps(facts))
+    assert provenance.commits(read_runs([tmp_path])) == [("f4d511f", 1)]
 
 
 def test_versions_machines_and_commands_are_told_once_with_how_many_runs_had_them(write, tmp_path):

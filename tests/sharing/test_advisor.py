@@ -14,6 +14,7 @@ from consmarl.sharing.options import AskGate, AskWhen, Preset
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NUM_AGENTS, NUM_ACTIONS, NUM_STEPS = 4, 5, 12
+AT_ONCE = Cons(start_episode=0)
 
 MECHANISMS = {
     "CONS, paper": Cons(start_episode=0, budget_requests=40, budget_answers=30),
@@ -147,7 +148,7 @@ VALUES = np.zeros((3, 2))
     ],
 )
 def test_wrong_input_gets_a_sentence(arguments, settings, sentence):
-    advisor = Advisor(3, 2, Cons(**settings))
+    advisor = Advisor(3, 2, Cons(start_episode=0, **settings))
     advisor.begin_episode()
     with pytest.raises(UsageError, match=sentence):
         advisor.advise(*arguments, lambda *_: [0.0, 0.0])
@@ -157,19 +158,51 @@ def test_wrong_input_gets_a_sentence(arguments, settings, sentence):
 
 def test_wrong_use_gets_a_sentence():
     with pytest.raises(UsageError, match="begin_episode"):
-        Advisor(3, 2).advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0])
+        Advisor(3, 2, AT_ONCE).advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0])
     with pytest.raises(UsageError, match="at least 2 agents"):
-        Advisor(1, 2)
+        Advisor(1, 2, AT_ONCE)
     with pytest.raises(UsageError, match="must be a mechanism"):
         Advisor(3, 2, "cons")
     with pytest.raises(UsageError, match="3 agents with 2 actions"):
-        Advisor(3, 4).load_state_dict(Advisor(3, 2).state_dict())
+        Advisor(3, 4, AT_ONCE).load_state_dict(Advisor(3, 2, AT_ONCE).state_dict())
     with pytest.raises(UsageError, match="the state lacks"):
-        Advisor(3, 2).load_state_dict({})
-    release = Advisor(3, 2, Cons.preset(Preset.RELEASE))
+        Advisor(3, 2, AT_ONCE).load_state_dict({})
+    release = Advisor(3, 2, Cons.preset("release", start_episode=0))
     release.begin_episode()
     with pytest.raises(UsageError, match="by epsilon"):
         release.advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0], is_exploring=[True] * 3)
+
+
+def test_an_advisor_that_shares_nothing_for_long_says_so():
+    with pytest.warns(UserWarning, match=r"until episode 5,000 is over: pass Cons\(start_episode=0\)") as said:
+        Advisor(3, 2)
+    assert [each.filename for each in said] == [__file__]  # where it was made
+    with pytest.warns(UserWarning, match=r"pass AdHocTD\(start_episode=0\)"):
+        Advisor(3, 2, AdHocTD())
+    with pytest.warns(UserWarning, match="nothing will be shared in 200 episodes: sharing begins after episode 300"):
+        Advisor(3, 2, Cons(start_episode=300), episodes=200)
+
+
+def test_a_start_that_nobody_gave_fits_the_episodes_to_come():
+    # warnings are errors here
+    assert Advisor(3, 2, episodes=2_000).sharing == Cons(start_episode=250)
+    assert Advisor(3, 2, Cons.preset("recommended"), episodes=100_000).sharing.start_episode == 5_000
+    assert Advisor(3, 2, Cons(start_episode=300), episodes=2_000).sharing.start_episode == 300
+    assert Advisor(3, 2, Cons(start_episode=300)).sharing.start_episode == 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "sentence"),
+    [
+        (("three", 2), {}, "num_agents must be a whole number"),
+        ((3, 2.5), {}, "num_actions must be a whole number"),
+        ((3, 2), dict(episodes="many"), "episodes must be a whole number"),
+        ((3, 2), dict(seed=True), "seed must be a whole number"),
+    ],
+)
+def test_wrong_sizes_get_a_sentence(arguments, settings, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        Advisor(*arguments, AT_ONCE, **settings)
 
 
 def example(name):

@@ -57,7 +57,7 @@ DAMAGES = {
     delete_manifest: "manifest.json cannot be read (No such file or directory)",
     break_json: "manifest.json cannot be read",
     break_encoding: "manifest.json cannot be read",
-    empty_manifest: "the checksum of its manifest.json is wrong",
+    empty_manifest: "manifest.json cannot be read",
     change_a_fact: "the checksum of its manifest.json is wrong",
 }
 

@@ -1,6 +1,7 @@
 """Others' environments as worlds: what is seen and done in them, and what cannot be learned in is refused."""
 
 import dataclasses
+import os
 import sys
 import types
 
@@ -66,6 +67,10 @@ def test_choices_are_seen_one_hot():
     assert world.reset(0).tolist() == [[0, 0, 1, 1, 0], [1, 0, 0, 0, 1]]
 
 
+def nothing():
+    raise AssertionError("a function that a module has merely imported must not be called")
+
+
 class Nobody(Handmade):
     def __init__(self):
         super().__init__()
@@ -76,12 +81,16 @@ class Nobody(Handmade):
 def handmade(monkeypatch, tmp_path):
     """Modules that can be imported: environments by hand, and two that cannot be loaded."""
     module = types.ModuleType("handmade")
-    module.endless, module.nobody, module.constant, module.nothing = Handmade, Nobody, 5, dict
+    module.endless, module.nobody, module.constant, module.dict, module.system = Handmade, Nobody, 5, dict, os.system
+    module.elsewhere = nothing
+    module.nothing = lambda: {}
     module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
     module.dicts = lambda: Choosing([spaces.Dict({"mask": spaces.Discrete(2)})] * 2)
     module.unequal_views = lambda: Choosing([spaces.Discrete(3), spaces.Discrete(4)])
     module.unequal_moves = lambda: Choosing(acted=[spaces.Discrete(3), spaces.Discrete(2)])
     module.many_moves = lambda: Choosing(acted=[spaces.Discrete(257)] * 2)
+    for name in ("nothing", "boxes", "dicts", "unequal_views", "unequal_moves", "many_moves"):
+        getattr(module, name).__module__ = "handmade"  # as if its file had defined them
     monkeypatch.setitem(sys.modules, "handmade", module)
     (tmp_path / "needy.py").write_text("import absent_thing\n")
     (tmp_path / "outdated.py").write_text("from json import absent_thing\n")
@@ -92,13 +101,21 @@ def handmade(monkeypatch, tmp_path):
     ("id", "said"),
     [
         ("pettingzoo:absent", r"no module 'absent': pip install absent, or set PYTHONPATH"),
-        ("pettingzoo:json.absent", r"json is there, but has no module 'absent'"),
+        ("pettingzoo:numpy.absent", r"numpy is there, but has no module 'absent'"),
+        ("pettingzoo:.absent", r"cannot import '.absent'"),
         ("pettingzoo:needy", r"needy needs the module 'absent_thing': pip install absent_thing"),
         ("pettingzoo:outdated", r"cannot import 'outdated': cannot import name 'absent_thing'"),
         ("pettingzoo:", r"cannot import ''"),
         ("pettingzoo:handmade", r"handmade has no function 'parallel_env': .* pettingzoo:handmade:FUNCTION"),
         ("pettingzoo:handmade:constant", r"has no function 'constant'"),
         ("pettingzoo:handmade:nothing", r"makes an object of dict, where one of PettingZoo's ParallelEnv is needed"),
+        ("pettingzoo:handmade:dict", r"dict in handmade is neither a ParallelEnv nor a function that handmade itself"),
+        ("pettingzoo:handmade:system", r"system in handmade is neither"),
+        ("pettingzoo:handmade:elsewhere", r"elsewhere in handmade is neither .* where it is defined"),
+        ("pettingzoo:os:system", r"os is part of Python itself"),
+        ("pettingzoo:os.path:join", r"os.path is part of Python itself"),
+        ("pettingzoo:subprocess:call", r"subprocess is part of Python itself"),
+        ("pettingzoo:builtins:exec", r"builtins is part of Python itself"),
         ("pettingzoo:handmade:nobody", r"does not say who may play"),
         ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
         ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),

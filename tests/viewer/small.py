@@ -4,9 +4,12 @@ import dataclasses
 
 import numpy as np
 
+from consmarl.experiments import exchanges
 from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.experiments.methods import Method
 from consmarl.experiments.sharing_options import ShareOptions
+from consmarl.sharing.record import Reply
 
 RECORDED = (0, 15, 30, 40, 59)  # in every chunk, so that one program is compiled and not two
 CONS = TrainConfig(
@@ -25,6 +28,18 @@ def record_of(run, number):
         return {name: archive[name] for name in archive.files}
 
 
+def played(recorded, kind, number, bonus):
+    """Return a recorded episode as if it had been staged, with so much more reward in the end; silent, nobody asks."""
+    count = 0 if kind == exchanges.SILENT else len(recorded.requests["step"])
+    rewards = recorded.steps["rewards"].copy()
+    rewards[-1, 0] += bonus
+    requests, teachers = (
+        {name: rows[:count] for name, rows in each.items()} for each in (recorded.requests, recorded.teachers)
+    )
+    header = recorded.header | {"kind": kind, "episode": number, "after": 60}
+    return RecordedEpisode(header, recorded.steps | {"rewards": rewards}, requests, teachers, recorded.world)
+
+
 def contents(directory):
     """Return all that can be told of a directory's files."""
     return {
@@ -32,3 +47,28 @@ def contents(directory):
         for path in directory.rglob("*")
         if path.is_file()
     }
+
+
+def crowd(num_agents):
+    """Return an episode of one step in which agent 0 asks, agent 1 answers and the others know less."""
+    agents, actions = (1, num_agents), 3
+    steps = {
+        "rewards": np.zeros(agents, np.float32), "epsilon": np.ones(1, np.float32),
+        "values": np.zeros((*agents, actions), np.float32), "is_exploring": np.ones(agents, bool),
+        "own_action": np.zeros(agents, np.uint8), "action": np.zeros(agents, np.uint8),
+        "is_asking": np.arange(num_agents)[None] == 0, "ask_probability": np.full(agents, 0.5, np.float32),
+        "num_visits": np.ones(agents, np.int32), "requests_left": np.full(agents, 5, np.int32),
+        "answers_left": np.full(agents, 5, np.int32),
+    }  # fmt: skip
+    even = np.full((1, actions), 1 / actions, np.float32)
+    requests = {"step": np.zeros(1, np.int32), "student": np.zeros(1, np.int32), "is_best": np.zeros(1, bool),
+                "num_excluded": np.zeros(1, np.uint8), "is_advised": np.zeros(1, bool), "action": np.zeros(1, np.uint8),
+                "policy_before": even, "modified": even, "policy_after": even}  # fmt: skip
+    requests |= {name: np.zeros(1, np.float32) for name in ("confidence_after", "negative_weight")}
+    teachers = {name: np.zeros(agents, np.uint8) for name in ("best_action", "worst_action")}
+    teachers |= {name: np.zeros(agents, np.float32) for name in
+                 ("best_probability", "worst_probability", "confidence", "prestige", "max_value")}  # fmt: skip
+    reply = np.full(agents, Reply.KNOWS_LESS, np.uint8)
+    reply[0, :2] = Reply.NOT_ASKED, Reply.ANSWERED
+    teachers |= {"reply": reply, "num_visits": np.zeros(agents, np.int32)}
+    return RecordedEpisode({"kind": exchanges.TRAINING, "episode": 20}, steps, requests, teachers, {})

@@ -1,5 +1,7 @@
 """The page as people use it: in a browser, from a file, by mouse and by keyboard."""
 
+import dataclasses
+import json
 import re
 
 import jax
@@ -9,9 +11,12 @@ import pytest
 import consmarl
 from consmarl.experiments import exchanges
 from consmarl.experiments.settings import settings_from
+from consmarl.report.runs import Run, read_run
+from consmarl.report.statistics import interval
 from consmarl.sharing.record import Reply
 from consmarl.viewer.moments import states_of
-from consmarl.viewer.view import view
+from consmarl.viewer.page import write_page
+from consmarl.viewer.view import Viewed, view
 from tests.viewer import small
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -42,6 +47,17 @@ def address(cons_run, tmp_path_factory):
 @pytest.fixture(scope="module")
 def pair_address(cons_run, adhoc_run, tmp_path_factory):
     return view([cons_run, adhoc_run], tmp_path_factory.mktemp("pair") / "exchange.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def twins(cons_run, tmp_path_factory):
+    """Write a page with and without sharing, of episodes that are twins in name only; return its address and them."""
+    recorded = [exchanges.read_episode(exchanges.episode_path(cons_run, number)) for number in small.RECORDED]
+    told = [small.played(recorded[number % 5], exchanges.STAGED, number, bonus=number % 3) for number in range(12)]
+    silent = [small.played(recorded[number % 5], exchanges.SILENT, number, bonus=0) for number in range(12)]
+    run, out = read_run(cons_run), tmp_path_factory.mktemp("twins") / "exchange.html"
+    viewed = [Viewed(run, small.CONS, told, "with sharing"), Viewed(run, small.CONS, silent, "nobody asks")]
+    return write_page(viewed, out).as_uri(), told, silent
 
 
 @pytest.fixture
@@ -99,8 +115,11 @@ def test_selected_students_show_exactly_what_was_recorded_in_a_whole_episode(ope
                 continue
             (request,) = found
             num_seen += 1
-            for field in ("policy_before", "policy_after"):
+            for field in ("policy_before", "policy_after", "modified"):
                 same(numbers(page, ".exchange", field), requests[field][request])
+            same(numbers(page, ".exchange", "positive_weight"), np.float32(1) - requests["negative_weight"][request])
+            assert_bars_are_of_one_scale(page, requests, request)
+            assert_told_why_actions_are_left_out(page, recorded, request)
             modified = [float(each.get_attribute("data-modified")) for each in page.locator(".choice").all()]
             assert modified == requests["modified"][request].astype(np.float64).tolist()
             for field in OF_REQUEST:
@@ -136,6 +155,39 @@ def test_selected_students_show_exactly_what_was_recorded_in_a_whole_episode(ope
             assert sorted(map(int, arrows)) == np.flatnonzero(teachers["reply"][request] == Reply.ANSWERED).tolist()
         page.keyboard.press("ArrowRight")
     assert num_seen == len(requests["step"]) > 5
+
+
+def assert_bars_are_of_one_scale(page, requests, request):
+    """A bar's length is its probability, whatever the others are."""
+    for kind, field in (("before", "policy_before"), ("after", "policy_after")):
+        widths = page.locator(f".track.{kind} .fill").evaluate_all(
+            "all => all.map(each => parseFloat(each.style.width))"
+        )
+        assert widths == pytest.approx(100 * requests[field][request], abs=1e-3)
+
+
+def assert_told_why_actions_are_left_out(page, recorded, request):
+    """Algorithm 1: q are left out where Γ̃ is in ((q − 1)/(|A| − 1), q/(|A| − 1)]; 0 belongs to the first."""
+    requests = recorded.requests
+    why = page.locator(".why")
+    if not requests["is_advised"][request]:
+        assert why.count() == 0
+        return
+    confidence, after = requests["confidence_after"][request], requests["policy_after"][request]
+    low, high, count = (float(why.get_attribute(f"data-{name}")) for name in ("low", "high", "count"))
+    assert (low, high) == ((count - 1) / (len(after) - 1), count / (len(after) - 1))
+    assert low <= confidence <= high
+    assert f"{confidence:.3f}" in why.text_content()
+    if requests["is_best"][request]:
+        assert "no action is left out" in why.text_content()
+        return
+    assert count == requests["num_excluded"][request]
+    least = [ACTIONS[action] for action in np.lexsort((np.arange(len(after)), after))[: int(count)]]
+    for name in least:
+        assert f"{name} ({after[ACTIONS.index(name)]:.3f})" in why.text_content()
+    assert sorted(page.locator(".choice.is-out .choice-head > b").all_text_contents()) == sorted(least)
+    assert f"cut into {len(after) - 1} equal parts" in why.text_content()
+    assert f"lies in part {int(count)} (" in why.text_content()
 
 
 def test_what_an_agent_sees_is_what_its_network_gets(opened, address, cons_run):
@@ -190,13 +242,134 @@ def test_keys_do_what_buttons_do(opened, address):
     assert page.locator("[data-do=play]").text_content() == "Pause"
     page.keyboard.press("Space")
     assert page.locator("[data-do=play]").text_content() == "Play"
-    page.locator("[data-scrub]").focus()
-    page.keyboard.press("End")
-    assert drawn(page)[1] == 8
-    page.keyboard.press("Home")
-    assert drawn(page)[1] == 0
     page.keyboard.press("+")
     assert page.locator("[data-speed]").input_value() == "2"
+
+
+def test_home_and_end_go_to_the_ends_of_the_episode_wherever_the_focus_is(opened, address):
+    page = opened(address, "#episode=40&step=2&agent=1")
+    places = ("body", "[data-scrub]", "[data-do=play]", ".keys summary", "[data-theme-toggle]", "[data-help] summary",
+              ".team .scroll", ".team .pick", ".episodes .link", ".scroll.tall", "[data-scope=this]",
+              ".exchange .term")  # fmt: skip
+    for place in places:
+        page.locator(place).first.evaluate("each => { each.tabIndex = each.tabIndex; each.focus(); }")
+        page.keyboard.press("End")
+        assert drawn(page) == ("40", 8, 1), place
+        page.keyboard.press("Home")
+        assert drawn(page) == ("40", 0, 1), place
+
+
+def test_lists_keep_home_and_end_and_leave_the_keys_once_something_is_picked_by_mouse(opened, address):
+    page = opened(address, "#episode=40&step=2&agent=1")
+    page.locator("[data-speed]").focus()
+    page.keyboard.press("End")
+    assert page.locator("[data-speed]").input_value() == "10"
+    assert drawn(page) == ("40", 2, 1)
+    page.locator("[data-episode]").focus()
+    page.locator("[data-episode]").dispatch_event("pointerdown")
+    page.locator("[data-episode]").select_option("59")
+    reach(page, "59/0/1")
+    page.keyboard.press("End")
+    reach(page, "59/8/1")
+
+
+def test_the_chosen_agent_survives_a_change_of_episode(opened, address):
+    page = opened(address, "#episode=40&step=3&agent=0")
+    page.locator(".token[aria-label='agent 2']").click()
+    page.locator("[data-episode]").select_option("15")
+    reach(page, "15/0/2")
+    page.locator("body").focus()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("]")
+    reach(page, "30/0/2")
+    page.locator(".episodes [data-key='59'] .link").click()
+    reach(page, "59/0/2")
+    page.locator(".episode-marks path").first.click()
+    reach(page, "0/0/2")
+    page.evaluate("location.hash = '#episode=40&step=5&agent=1'")
+    reach(page, "40/5/1")
+
+
+def test_the_focus_stays_where_it_was_when_a_step_is_drawn(opened, address):
+    page = opened(address, "#episode=40&step=2&agent=1")
+    page.locator(".team .pick").nth(2).focus()
+    page.keyboard.press("ArrowRight")
+    assert drawn(page) == ("40", 3, 1)
+    page.keyboard.press("Enter")
+    assert drawn(page) == ("40", 3, 2)
+    page.locator(".episodes [data-key='59'] .link").focus()
+    page.keyboard.press("Enter")
+    reach(page, "59/0/2")
+    assert page.evaluate("document.activeElement.textContent") == "Episode 59"
+
+
+@pytest.fixture(scope="module")
+def asked(cons_run):
+    """Where a student followed answers: the address of that moment."""
+    recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
+    request = int(np.flatnonzero(recorded.requests["is_advised"])[0])
+    return "#episode=40&step={step}&agent={student}".format(
+        **{name: int(recorded.requests[name][request]) for name in ("step", "student")}
+    )
+
+
+def test_symbols_are_explained_by_keyboard(opened, address, asked):
+    page = opened(address, asked)
+    keys = set(page.locator(".exchange .term").evaluate_all("all => all.map(each => each.dataset.term)"))
+    assert keys >= {"ask", "visits", "negative", "positive", "confidence", "confidence_after", "prestige", "share",
+                    "policy", "policy_after", "modified", "max_value", "budget"}  # fmt: skip
+    for key in sorted(keys):
+        symbol = page.locator(f".exchange .term[data-term={key}]").first
+        symbol.focus()
+        page.keyboard.press("Enter")
+        told = page.locator(".term-note").text_content()
+        assert re.search(r"Eq\. \d|Algorithm \d", told)
+        assert page.locator(".term-note").count() == 1
+        assert symbol.get_attribute("aria-expanded") == "true"
+        assert len(symbol.locator("abbr").get_attribute("title")) > 20
+        page.keyboard.press("Escape")
+        assert page.locator(".term-note").count() == 0
+        assert symbol.evaluate("each => each === document.activeElement")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # all symbols
+    assert page.locator("[data-help]").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.id").startswith("symbol-")
+
+
+def test_symbols_are_explained_on_a_phone(opened, address, asked):
+    page = opened(address, asked, width=PHONE, has_touch=True)
+    page.locator(".exchange .term[data-term=prestige]").tap()
+    box = page.locator(".term-note").bounding_box()
+    assert "√n · Γ" in page.locator(".term-note").text_content()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE
+    page.locator("[data-who]").tap()
+    assert page.locator(".term-note").count() == 0
+
+
+def test_the_list_of_symbols_has_the_values_of_this_run(opened, address):
+    page = opened(address, "#episode=40&step=0&agent=0")
+    page.locator("[data-help] summary").click()
+    assert "Here it is 0.05." in page.locator("#symbol-ask_scale").text_content()
+    assert "Here it is 10." in page.locator("#symbol-start").text_content()
+    assert "Here it is 0.6." in page.locator("#symbol-rate").text_content()
+    assert "preset: paper" in page.locator("[data-settings]").text_content()
+
+
+def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(opened, tmp_path):
+    config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1)
+    run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
+    page = opened(write_page([Viewed(run, config, [small.crowd(9)])], tmp_path / "page.html").as_uri())
+    silent = page.locator(".teachers .is-silent")
+    assert silent.count() == 7
+    assert not any(line.is_visible() for line in silent.all())
+    assert "7 are silent: knows less (7)." in page.locator(".folded").text_content()
+    page.locator(".folded button").click()
+    assert all(line.is_visible() for line in silent.all())
+    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    assert all(line.is_visible() for line in silent.all())
 
 
 def test_the_next_change_is_the_next_recorded_one(opened, address, cons_run):
@@ -299,6 +472,47 @@ def test_two_runs_are_compared_on_the_same_start(opened, pair_address, cons_run,
     assert page.locator(".pane").count() == 2
 
 
+def test_values_and_rewards_of_compared_runs_have_one_scale(opened, pair_address, cons_run, adhoc_run):
+    page = opened(pair_address, "#episode=40&step=3&agent=1")
+    recorded = [exchanges.read_episode(exchanges.episode_path(run, 40)) for run in (cons_run, adhoc_run)]
+    most = max(np.abs(each.steps["values"]).max() for each in recorded)
+    for place, each in enumerate(recorded):
+        widths = page.locator(".sees").nth(place).locator(".fill").evaluate_all(
+            "all => all.map(each => parseFloat(each.style.width))"
+        )  # fmt: skip
+        assert widths == pytest.approx(50 * np.abs(each.steps["values"][3, 1]) / most, abs=1e-3)
+    most = max(np.abs(each.steps["rewards"].sum(axis=1)).max() for each in recorded)
+    for place, each in enumerate(recorded):
+        tallest = page.locator(".strip").nth(place).locator(".gain, .loss").evaluate_all(
+            "all => Math.max(0, ...all.map(each => Number(each.getAttribute('height'))))"
+        )  # fmt: skip
+        assert tallest == pytest.approx(10 * np.abs(each.steps["rewards"].sum(axis=1)).max() / most, rel=1e-3)
+
+
+def test_with_and_without_sharing_the_difference_is_told_with_its_interval(opened, twins):
+    address, told, silent = twins
+    page = opened(address, "#episode=s1&step=0&agent=1")
+    differences = [
+        float(np.sum(one.steps["rewards"] - other.steps["rewards"])) for one, other in zip(told, silent, strict=True)
+    ]
+    for place in range(2):
+        pane = page.locator(".pane").nth(place)
+        shown = [float(each.get_attribute("data-value")) for each in pane.locator("[data-field=difference]").all()]
+        assert shown == pytest.approx(differences, abs=1e-3)
+    mean = interval(differences)
+    words = page.locator(".paired").text_content()
+    for number in mean:
+        assert f"+{number:.2f}" in words
+    assert "n = 12 pairs" in words
+    assert "Established for this checkpoint" in words
+    assert "higher with sharing in 8, lower in 0 and the same in 4" in words
+    assert page.locator(".pairs circle").count() == 12
+    page.locator(".pairs circle[data-key=s5]").click()
+    reach(page, "s5/0/1")
+    assert page.locator(".pairs .is-shown").get_attribute("data-key") == "s5"
+    assert page.locator(".charts:visible").count() == 1  # where nobody asks, the run's requests have no place
+
+
 def test_votes_of_adhoc_td_are_shown(opened, pair_address, adhoc_run):
     recorded = exchanges.read_episode(exchanges.episode_path(adhoc_run, 40))
     (advised,) = np.nonzero(recorded.requests["is_advised"])
@@ -322,9 +536,10 @@ def test_the_address_names_a_moment(opened, address):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_it_fits_its_window_and_follows_the_theme(opened, address, pair_address, theme, width):
-    for place in (address, pair_address):
+def test_it_fits_its_window_and_follows_the_theme(opened, address, pair_address, twins, theme, width):
+    for place in (address, pair_address, twins[0]):
         page = opened(place, "#episode=40&step=3&agent=0", width=width, color_scheme=theme)
+        page.locator("[data-help] summary").click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         shade = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
         assert (sum(shade) < 3 * 60) is (theme == "dark")

@@ -11,9 +11,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from consmarl import UsageError
+from consmarl import TrainConfig, UsageError
 from consmarl.experiments import exchanges
-from consmarl.viewer.view import view
+from consmarl.viewer.view import TELLING, _is_of_this_run, view
 from tests.experiments.small import COMMAND
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
@@ -238,6 +238,9 @@ DAMAGES = {
     "a text for an array": (text_instead_of("steps/values"), "is damaged"),
     "another episode": (header(episode=16), "is a record of another run, episode 16 .*in pgm-3ag with seed 0"),
     "another seed": (header(config=json.loads(small.CONS.to_json()) | {"seed": 1}), "another run, .* with seed 1"),
+    "not of training": (header(kind="silent"), "its header should say that it is an episode of training"),
+    "of no known kind": (header(kind=["training"]), "its header should say that it is an episode of training"),
+    "lines in a name": (header(config={"method": "a\nb", "env": "x" * 500}), "run, episode 15 of a b in … with"),
     "another world": (header(config=json.loads(small.CONS.to_json()) | {"env": "ft"}), "another run, .* in ft"),
 }  # fmt: skip
 
@@ -303,3 +306,13 @@ def test_the_command_refuses_a_damaged_record_in_one_line(damaged):
     assert "Traceback" not in result.stderr
     assert re.fullmatch(r"consmarl: .* is not a recorded episode, or it is damaged \(.*\)\.\n", result.stderr)
     assert (run / "exchange.html").read_text() == "the page that was there"
+
+
+def test_a_record_is_of_its_run_even_if_an_older_version_wrote_fewer_settings():
+    ours = json.loads(TrainConfig(method="cons", episodes=400).resolved().to_json())
+    older = {name: ours[name] for name in TELLING} | {"share": {"temperature": 1.0}}
+    assert _is_of_this_run(ours, ours)
+    assert _is_of_this_run(older, ours)
+    assert not _is_of_this_run(older | {"share": {"temperature": 0.3}}, ours)
+    assert not _is_of_this_run(older | {"share": []}, ours)
+    assert not _is_of_this_run(older | {"seed": 1}, ours)

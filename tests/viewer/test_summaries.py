@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from consmarl import UsageError
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.report.runs import Run
 from consmarl.sharing.record import Reply
@@ -125,6 +126,33 @@ def test_series_are_columns_of_the_rows_that_tell_of_sharing():
         "answers_left": [1.5, 0.0],
         "return": [1.2346, -2.0],
     }
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"episode": 20, "requests": "many"}, "requests"),
+        ({"episode": 20, "requests": []}, "requests"),
+        ({"episode": 20, "requests": {"a": 1}}, "requests"),
+        ({"episode": 20, "requests": float("nan")}, "requests"),
+        ({"episode": 20, "requests": 10**400}, "requests"),
+        ({"requests": 1.0}, "episode"),
+        ({"episode": "x", "requests": 1.0}, "episode"),
+        ([20, 1.0], "episode"),
+        (3, "episode"),
+    ],
+)
+def test_a_row_without_a_number_is_refused_in_a_sentence(row, name):
+    with pytest.raises(
+        UsageError, match=rf"run/metrics.jsonl is damaged: one of its rows has no finite number for {name}\."
+    ):
+        series_of(run_of([row]))
+
+
+def test_a_row_that_lacks_a_column_of_the_first_is_refused():
+    rows = [{"episode": 20, "requests": 1.0, "answers": 2.0}, {"episode": 40, "requests": 1.0}]
+    with pytest.raises(UsageError, match="no finite number for answers"):
+        series_of(run_of(rows))
 
 
 def test_a_run_without_sharing_has_no_series():

@@ -83,7 +83,7 @@ def test_a_page_tells_what_became_of_the_answers(runs, name, tmp_path):
     assert run["series"]["episode"] == [20, 40, 60]
     assert sum(episode["summary"]["changed"] for episode in run["episodes"]) > 0
     notes = [episode["note"] for episode in run["episodes"]]
-    assert notes == ["before sharing", "soon after sharing began", "later", "later", "late in the run"]
+    assert notes == ["before sharing", "soon after sharing began", "midway", "midway", "late in the run"]
 
 
 def test_runs_in_which_nobody_shares_can_be_seen_too(runs, tmp_path):
@@ -173,6 +173,18 @@ def test_a_name_that_looks_like_markup_stays_a_name(copied):
     (described,), _ = read_page(page)
     assert described["name"] == "</script><b>&, seed 0"
     assert "<b>" not in page.read_text(encoding="utf-8")
+
+
+def test_half_a_character_in_a_label_and_odd_facts_in_a_header_do_no_harm(copied):
+    run = copied("iql")
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(facts | {"label": "half \ud800"}))
+    path = exchanges.episode_path(run, 0)
+    arrays = record_of(run, 0)
+    header = json.loads(str(arrays["header"])) | {"after": "x"}
+    with path.open("wb") as file:
+        np.savez(file, **(arrays | {"header": np.array(json.dumps(header))}))
+    assert "half ?" in view(run, episodes=[0]).read_text(encoding="utf-8")
 
 
 def staged_part(run):

@@ -1,38 +1,86 @@
 """The command line: parse, call one function."""
 
+import io
 import os
 import sys
+from collections.abc import Sequence
 
 from consmarl.cli.commands import COMMANDS
-from consmarl.cli.parsing import parse, print_help
+from consmarl.cli.help import HELP, HELP_ALL, print_command, print_commands, print_run_command
+from consmarl.cli.parsing import parse
 from consmarl.errors import UsageError, nearest
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter is no reason to stop
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        if not arguments or arguments[0] in ("-h", "--help"):
-            print_help(COMMANDS)
-            return 0 if arguments else 2
-        name, *options = arguments
-        if name == "--version":
-            from consmarl import __version__
-
-            print(f"consmarl {__version__}")
-            return 0
-        if name not in COMMANDS:
-            raise UsageError(f"there is no command {name!r}: {nearest(name, COMMANDS)}")
-        result = parse(name, COMMANDS[name].kind(options), options).run()
-        return 0 if result is None else int(result)
+        return _run(arguments)
     except UsageError as error:
-        print(f"consmarl: {error}", file=sys.stderr)
-        return 2
+        return _refused(str(error))
     except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a name too long, a folder that may not be read: the system's word on what was asked for
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _refused(f"{where}{error.strerror or error}.")
+    except MemoryError as error:
+        return _refused(f"there is not enough memory for this ({str(error).rstrip('.') or 'Python gives up'}).")
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):  # JAX's word for it
+            raise
+        return _refused(f"there is not enough memory for this ({str(error).splitlines()[0].rstrip('.')}).")
     except KeyboardInterrupt as stopped:
         print(f"consmarl: {str(stopped) or 'stopped.'}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         # compiled code may still be running in threads, which an orderly end of the interpreter can crash on
         os._exit(130)
+
+
+def _refused(sentence: str) -> int:
+    print(f"consmarl: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if not arguments or arguments[0] in HELP:
+        print_commands(COMMANDS)
+        return 0 if arguments else 2
+    name, *options = arguments
+    if name == "--version":
+        from consmarl import __version__
+
+        print(f"consmarl {__version__}")
+        return 0
+    if name == "help":
+        if not options:
+            print_commands(COMMANDS)
+            return 0
+        name, *rest = options
+        options = [HELP_ALL if word == "--all" else word for word in rest] + ["--help"]
+    if name not in COMMANDS:
+        raise UsageError(f"there is no command {name!r}: {nearest(name, COMMANDS)}")
+    if {*HELP, HELP_ALL} & set(options):
+        _help(name, options)
+        return 0
+    result = parse(name, COMMANDS[name].kind(options), options).run()
+    return 0 if result is None else int(result)
+
+
+def _help(name: str, options: Sequence[str]) -> None:
+    """Show what a command takes; where its options are a run's, those of the run that the other options ask for."""
+    others = [word for word in options if word not in (*HELP, HELP_ALL)]
+    command = COMMANDS[name].kind([])
+    if isinstance(command, type):
+        print_command(name, command)
+        return
+    shows_all = HELP_ALL in options
+    try:
+        asked = parse(name, COMMANDS[name].kind(others), others)
+        print_run_command(name, type(asked), asked.settings, shows_all=shows_all)
+    except UsageError as error:  # who asks for help may err
+        print_run_command(name, type(command), command.settings, shows_all=shows_all)
+        print(f"consmarl: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import tyro
 
 from consmarl.experiments.sweeps.request import Pairs, SweepRequest
+from consmarl.report.across import Across
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Watch:
     """Show a policy at work, or a world played at random, as a GIF or MP4."""
 
     policy: Annotated[Path | None, tyro.conf.Positional] = None
-    """A policy.safetensors or the directory of a finished run; none plays at random."""
+    """A policy.safetensors or the directory of a run; none plays at random."""
     env: str | None = None
     """World to play at random [pgm-6ag]; `consmarl list` shows them."""
     out: Path = Path("watch.gif")
@@ -112,8 +113,23 @@ class View:
         print(f"wrote {written}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class FromFile:
+    """What a user says of the environment that a file names: somebody else's is a program, which is not run unasked."""
+
+    env: str | None = None
+    """Environment of the run; needed to run somebody else's, such as pettingzoo:MODULE, which is a program."""
+    trust: bool = False
+    """Run whatever environment of somebody else's the file names."""
+
+    @property
+    def trusted(self) -> bool | str:
+        """What may be run: `environments.trust.Trust`."""
+        return self.env or self.trust
+
+
 @dataclass(frozen=True)
-class Resume:
+class Resume(FromFile):
     """Go on with a run that was interrupted."""
 
     run_directory: Annotated[Path, tyro.conf.Positional]
@@ -121,17 +137,18 @@ class Resume:
 
     def run(self) -> None:
         """Train to the end."""
+        from consmarl.experiments.ending import ending
         from consmarl.experiments.train import resume
 
-        print(f"finished {resume(self.run_directory)}")
+        print(ending(resume(self.run_directory, trust=self.trusted)))
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Evaluate(FromFile):
     """Play a learned policy greedily and print what it reaches."""
 
     policy: Annotated[Path, tyro.conf.Positional]
-    """A policy.safetensors, or the directory of a finished run."""
+    """A policy.safetensors, or the directory of a run; one that has not finished plays by its newest checkpoint."""
     episodes: int = 400
     """How many episodes to play."""
     seed: int = 0
@@ -141,11 +158,11 @@ class Evaluate:
         """Print mean, standard error and counters."""
         from consmarl.experiments.evaluate import print_evaluation
 
-        print_evaluation(self.policy, self.episodes, self.seed)
+        print_evaluation(self.policy, self.episodes, self.seed, trust=self.trusted)
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(FromFile):
     """Write the policy of a run, finished or not, as a safetensors file."""
 
     run_directory: Annotated[Path, tyro.conf.Positional]
@@ -157,7 +174,7 @@ class Export:
         """Write the file and say where it is."""
         from consmarl.experiments.train import export
 
-        print(f"wrote {export(self.run_directory, self.out)}")
+        print(f"wrote {export(self.run_directory, self.out, trust=self.trusted)}")
 
 
 @dataclass(frozen=True)
@@ -187,6 +204,10 @@ class Report:
     """What to call it."""
     figures: Path | None = None
     """Directory for the same as PNG and PDF (needs consmarl[figures])."""
+    csv: Path | None = None
+    """Directory for every table, curve and row of metrics as CSV."""
+    x: Across = Across.EPISODES
+    """What curves are drawn over: episodes, environment steps or training time; on the page it can be changed."""
     marl_eval: Path | None = None
     """File for the JSON that marl-eval reads."""
     gifs: bool = True
@@ -213,12 +234,14 @@ def bench_command(options: Sequence[str]) -> Any:
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
         config: Path | None = None
         """A configuration to begin with, such as a run's config.json; other options depart from it."""
+        trust: bool = False
+        """Run somebody else's environment that the configuration names, a program; --env ID does the same."""
 
         def run(self) -> None:
             """Print the figures."""
             from consmarl.experiments.bench import print_bench
 
-            print_bench(self.settings)
+            print_bench(self.settings.trusted() if self.trust else self.settings)
 
     return Bench(config_in(options) or TrainConfig())
 
@@ -237,14 +260,17 @@ def train_command(options: Sequence[str]) -> Any:
 
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
         out: Path | None = None
-        """Directory of the run; by default runs/ and a name made of world, method, preset, exploration and seed."""
+        """Directory of the run; by default runs/ and a name made of world, method, seed and changed settings."""
         config: Path | None = None
         """A configuration to begin with, such as another run's config.json; other options depart from it."""
+        trust: bool = False
+        """Run somebody else's environment that the configuration names, a program; --env ID does the same."""
         write_config: Path | None = None
         """Write the configuration to this file, and do not train."""
 
         def run(self) -> None:
             """Train to the end and say where the run is."""
+            from consmarl.experiments.ending import ending
             from consmarl.experiments.train import train
             from consmarl.files import replacing
 
@@ -253,7 +279,8 @@ def train_command(options: Sequence[str]) -> Any:
                     temporary.write_text(self.settings.to_json() + "\n", encoding="utf-8")
                 print(f"wrote {self.write_config}")
                 return
-            print(f"finished {train(self.settings, self.out)}")
+            settings = self.settings.trusted() if self.trust else self.settings
+            print(ending(train(settings, self.out)))
 
     return Train(config_in(options) or TrainConfig())
 

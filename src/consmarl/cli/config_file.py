@@ -7,13 +7,22 @@ from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 
 
+def setting_of(word: str) -> str:
+    """Return the setting that a word of the command line changes: --share.start-episode=5 is share.start_episode."""
+    return word.partition("=")[0].removeprefix("--").replace("-", "_") if word.startswith("--") else ""
+
+
 def config_in(options: Sequence[str]) -> TrainConfig | None:
-    """Return the configuration that `--config FILE` names: it has to be read before the others are."""
+    """Return the configuration that `--config FILE` names: it has to be read before the others are.
+
+    Defaults that it filled in and that hang on one of the other options are open again.
+    """
     for number, word in enumerate(options):
         name, equals, value = word.partition("=")
         if name != "--config":
             continue
-        if not equals and number + 1 == len(options):
+        named = value if equals else "".join(options[number + 1 : number + 2])
+        if not named:
             raise UsageError("--config names a file, such as runs/first/config.json.")
-        return TrainConfig.from_file(Path(value if equals else options[number + 1]))
+        return TrainConfig.from_file(Path(named)).departing(map(setting_of, options))
     return None

@@ -1,29 +1,33 @@
 """From words to a command: what cannot be understood gets one sentence with the nearest right word."""
 
 import contextlib
-import dataclasses
 import io
 import re
-import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tyro
-from rich.console import Console
-from rich.table import Table
 
-from consmarl.errors import UsageError, nearest
+from consmarl.cli.options import option_names
+from consmarl.cli.words import registry
+from consmarl.errors import UsageError, close_names, nearest
 
 _CONFIG = (tyro.conf.EnumChoicesFromValues,)
 _WRONG_CHOICE = re.compile(
     r"invalid choice '(?P<value>.*)' for argument '(?P<name>\S+)'. Expected one of \((?P<known>.*)\)"
 )
-_WRONG_NUMBER = re.compile(r"Error parsing (?P<name>\S+): (invalid literal|could not convert).*?(?P<value>'[^']*')$")
-
-_NO_NUMBER = re.compile(
-    r"Error parsing (?P<name>\S+): no type matching \{None\}\|(?P<kind>FLOAT|INT) could be instantiated from "
-    r"\[(?P<value>'[^']*')\]"
+_WRONG_VALUE = re.compile(
+    r"Error parsing (?P<name>\S+): (invalid literal for (?P<kind>a path|int)|could not convert)"
+    r".*?(?P<value>['\"].*['\"])$"
 )
+# of an option that may be left to its default
+_NO_VALUE = re.compile(
+    r"Error parsing (?P<name>\S+): no type matching \{None\}\|(?P<kind>FLOAT|INT|PATH) could be instantiated from "
+    r"\[(?P<value>['\"].*?['\"])\]"
+)
+_KINDS = {"a path": "a path", "PATH": "a path", "int": "a whole number", "INT": "a whole number"}
+_FEW_OPTIONS = 8
+_MOST_LETTERS = 400  # of a sentence that quotes what somebody wrote
 
 
 def parse(name: str, command: Any, options: Sequence[str]) -> Any:
@@ -31,31 +35,16 @@ def parse(name: str, command: Any, options: Sequence[str]) -> Any:
     kind = command if isinstance(command, type) else type(command)
     default = {} if isinstance(command, type) else {"default": command}
     settings: dict[str, Any] = dict(prog=f"consmarl {name}", config=_CONFIG, **default)
-    if not {"-h", "--help"} & set(options):
-        _check_names(kind, options)
+    _check_names(name, kind, options)
     said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(said), registry():
             return tyro.cli(kind, args=list(options), **settings)
-    except SystemExit as ended:
-        if ended.code in (0, None):
-            raise
+    except SystemExit:
         raise UsageError(_in_a_sentence(said.getvalue(), f"consmarl {name} --help")) from None
 
 
-def print_help(commands: Mapping[str, Any]) -> None:
-    """Print what commands there are."""
-    console = Console()
-    console.print("Reinforcement-learning agents that learn together and teach each other.\n", highlight=False)
-    console.print("usage: consmarl COMMAND [OPTIONS]\n", markup=False, highlight=False)
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, command in commands.items():
-        table.add_row(name, command.summary)
-    console.print(table)
-    console.print("\nconsmarl COMMAND --help shows the options of one.", style="dim", highlight=False)
-
-
-def _check_names(kind: type, options: Sequence[str]) -> None:
+def _check_names(command: str, kind: type, options: Sequence[str]) -> None:
     """Refuse options that the command does not have: the nearest right one is more use than a list of all."""
     known = list(option_names(kind))
     for word in options:
@@ -63,21 +52,23 @@ def _check_names(kind: type, options: Sequence[str]) -> None:
         if word == "--":
             return
         if re.match(r"--?[A-Za-z]", name) and name.replace("_", "-") not in known:
-            raise UsageError(f"there is no option {name}: {nearest(name.replace('_', '-'), known)}")
+            raise UsageError(f"there is no option {name}: {_instead(command, name, known)}")
 
 
-def option_names(kind: Any, prefix: str = "--") -> Iterator[str]:
-    """Yield the options that tyro makes of a class; a part that is called "" has its options at the same level."""
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
-        marks = getattr(hint, "__metadata__", ())
-        inner = hint.__origin__ if marks else hint
-        option = name.replace("_", "-")
-        if dataclasses.is_dataclass(inner):
-            yield from option_names(inner, prefix if marks else f"{prefix}{option}.")
-        elif tyro.conf.Positional not in marks:
-            yield prefix + option
-            if inner is bool:
-                yield f"{prefix}no-{option}"
+def _instead(command: str, name: str, known: Sequence[str]) -> str:
+    """Return what to write instead of an option that there is not."""
+    parameter = name.lstrip("-").replace("-", "_")
+    parameters = close_names(parameter, _parameters_of_worlds()) if "--set" in known else []
+    if parameters and (parameter in parameters or not close_names(name, known)):
+        return f"{parameters[0]} is a parameter of the world, which is written --set {parameters[0]}=VALUE."
+    help_instead = f"`consmarl {command} --help` shows those there are."
+    return nearest(name, known, otherwise=help_instead if len(known) > _FEW_OPTIONS else None)
+
+
+def _parameters_of_worlds() -> list[str]:
+    from consmarl.environments.registry import WORLDS
+
+    return list(dict.fromkeys(name for entry in WORLDS.values() for name in entry.parameters))
 
 
 def _in_a_sentence(box: str, help_command: str) -> str:
@@ -89,10 +80,10 @@ def _in_a_sentence(box: str, help_command: str) -> str:
     if found := _WRONG_CHOICE.search(text):
         known = [each for each in re.findall(r"'([^']*)'", found["known"]) if each != "None"]
         return f"{found['name']} has no value {found['value']!r}: {nearest(found['value'], sorted(known))}"
-    if found := _WRONG_NUMBER.search(text):
-        kind = "a whole number" if "int()" in text else "a number"
-        return f"{found['name']} takes {kind}, not {found['value']}."
-    if found := _NO_NUMBER.search(text):  # of an option that may be left to its default
-        kind = "a whole number" if found["kind"] == "INT" else "a number"
-        return f"{found['name']} takes {kind}, not {found['value']}."
-    return f"{text.rstrip('.')}: `{help_command}` shows what it takes."
+    if found := _WRONG_VALUE.search(text) or _NO_VALUE.search(text):
+        return f"{found['name']} takes {_KINDS.get(found['kind'], 'a number')}, not {_cut(found['value'])}."
+    return f"{_cut(text).rstrip('.')}: `{help_command}` shows what it takes."
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}…"

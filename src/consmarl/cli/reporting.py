@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from consmarl.errors import UsageError
-from consmarl.report.runs import Group, Run, grouped, read_runs
+from consmarl.report.runs import Found, Group, Run, find_runs, grouped
 
 if TYPE_CHECKING:
     from consmarl.cli.commands import Report
@@ -14,38 +14,63 @@ if TYPE_CHECKING:
 
 def write(request: "Report") -> None:
     """Write what is asked for and say where it is."""
-    study, runs = _study_and_runs(request)
-    groups = grouped(runs)
+    study, found = _study_and_runs(request)
+    _print_faults(found)
+    groups = grouped(found.runs)
     if request.gifs:
         _show_policies(groups)
     if request.views:
-        _show_exchanges(runs)
+        _show_exchanges(found.runs)
     _print_finals(groups)
-    for path in _written(request, study, runs, groups):
+    for path in _written(request, study, found, groups):
         print(f"wrote {path}", flush=True)  # each when it is there: what follows may be refused
 
 
-def _written(request: "Report", study: dict[str, Any] | None, runs: list[Run], groups: list[Group]) -> Iterator[Path]:
+def _written(request: "Report", study: dict[str, Any] | None, found: Found, groups: list[Group]) -> Iterator[Path]:
     """Write one file after the other."""
-    from consmarl.report.page import write_report
-
-    yield write_report(runs, request.out, title=request.title, study=study)
+    yield from _page_and_sheets(request, study, found)
     if request.figures is not None:
         from consmarl.report.figures import write_figures
 
-        yield from write_figures(groups, request.figures, study=study)
+        yield from write_figures(groups, request.figures, study=study, across=request.x)
     if request.marl_eval is not None:
         from consmarl.report.marl_eval import write_marl_eval
 
         yield write_marl_eval(groups, request.marl_eval)
 
 
-def _study_and_runs(request: "Report") -> tuple[dict[str, Any] | None, list[Run]]:
+def _page_and_sheets(request: "Report", study: dict[str, Any] | None, found: Found) -> Iterator[Path]:
+    """Write the page, and the same numbers as CSV if that is wanted."""
+    from consmarl.report.contents import contents_of
+    from consmarl.report.page import is_of_weights, write_page, write_weights_page
+    from consmarl.report.sheets import all_sheets, weights_sheets, write_sheets
+
+    if study is not None and is_of_weights(study):
+        yield write_weights_page(study, request.out, title=request.title)
+        sheets = weights_sheets()
+    else:
+        near = request.out.absolute().parent
+        contents = contents_of(found.runs, near, study=study, left_out=found.left_out, across=request.x)
+        yield write_page(contents, request.out, title=request.title)
+        sheets = all_sheets(contents)
+    if request.csv is not None:
+        yield from write_sheets(sheets, request.csv)
+
+
+def _print_faults(found: Found) -> None:
+    """Say what cannot be used of the runs' files."""
+    from consmarl.report.faults import fault_notes
+
+    for note in fault_notes(found.runs, found.left_out):
+        print(note, file=sys.stderr)
+
+
+def _study_and_runs(request: "Report") -> tuple[dict[str, Any] | None, Found]:
     """Return the study's description, if one is named, and the runs that belong to it."""
     if request.study is None:
         if not request.runs:
             raise UsageError("name directories of runs, such as `consmarl report runs`, or a study with --study.")
-        return None, read_runs(request.runs)
+        return None, find_runs(request.runs)
     from consmarl.experiments.sweeps.command import default_directory
     from consmarl.experiments.sweeps.studies import check_scale, find_study
 
@@ -53,35 +78,36 @@ def _study_and_runs(request: "Report") -> tuple[dict[str, Any] | None, list[Run]
     study = find_study(request.study)
     description = study.description(request.scale)
     if study.env is None:
-        return description, []
+        return description, Found([], [])
     places = request.runs or (default_directory(study.name, request.scale, ()),)
     for place in places:
         if not place.is_dir():
             raise UsageError(f"there is no {place}: run the study first with `{description['command']}`.")
-    found = [run for run in read_runs(places) if run.config.get("env") == study.env
-             and run.facts.get("label") in description["groups"]]  # fmt: skip
-    if not found:
+    found = find_runs(places)
+    ours = [run for run in found.runs if run.config.get("env") == study.env
+            and run.facts.get("label") in description["groups"]]  # fmt: skip
+    if not ours:
         raise UsageError(f"no run of the study is in {places[0]}: `{description['command']}` makes them.")
-    return description, found
+    return description, Found(ours, found.left_out)
 
 
 def _print_finals(groups: list[Group]) -> None:
     """Print what each group reached, as the page's table has it."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     from consmarl.report.finals import by_world
     from consmarl.report.tables import final_table
     from consmarl.report.words import with_bounds
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)  # what runs are called is text
     for world, there in by_world(groups).items():
         found = final_table(there)
-        table = Table(world, "seeds", "final return [95 %]", "area under curve", box=None, pad_edge=False)
+        table = Table(Column(Text(world)), "seeds", "final return [95 %]", "area under curve", box=None, pad_edge=False)
         for row in found.rows:
             reached, area = (with_bounds(each, found.decimals) for each in (row.mean, row.area))
-            table.add_row(row.label, str(row.num_seeds), Text(reached), Text(area))
+            table.add_row(Text(row.label), str(row.num_seeds), Text(reached), Text(area))
         console.print(table)
 
 

@@ -20,7 +20,8 @@ from consmarl.environments.cleanup_map import CleanupMap, check_lines, generate_
 from consmarl.environments.collisions import resolve_moves
 from consmarl.environments.grid import GridWorld, read_windows
 from consmarl.environments.interface import Counters, Outcome
-from consmarl.errors import UsageError, nearest
+from consmarl.errors import UsageError
+from consmarl.records import typed
 
 LEFT, RIGHT, UP, DOWN, STAY, CLEAN = range(6)
 
@@ -89,24 +90,16 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         super().__post_init__()
         self._settle("beam_length", validation.whole_number("beam_length", self.beam_length, least=1))
         self._settle_numbers("apple_reward")
-        for name in ("apple_probability", "waste_probability", "waste_limit"):
+        for name in ("apple_probability", "waste_probability"):
             self._settle(name, validation.probability(name, getattr(self, name)))
+        self._settle("waste_limit", validation.fraction("waste_limit", self.waste_limit))
         if self.waste_limit == 0:
             raise UsageError("waste_limit must be above 0: at 0 no apple could ever grow.")
-        self._settle("waste_rule", self._rule(self.waste_rule))
+        self._settle("waste_rule", typed("waste_rule", WasteRule, self.waste_rule))
         lines = check_lines(self.map) if self.map else generate_map(self.grid, self.num_agents)
         self._settle("map", lines)
         self._settle("grid", (len(lines), len(lines[0])))
         read_map(lines, self.num_agents)
-
-    @staticmethod
-    def _rule(value: object) -> WasteRule:
-        names = [rule.value for rule in WasteRule]
-        if isinstance(value, WasteRule):
-            return value
-        if value not in names:
-            raise UsageError(f"waste_rule has no value {value!r}: {nearest(str(value), names)}")
-        return WasteRule(value)
 
     @cached_property
     def places(self) -> CleanupMap:

@@ -5,7 +5,10 @@ They step in Python, one at a time. Observations are float32 and are stored as t
 
 import functools
 import importlib
-from types import ModuleType
+import inspect
+import shlex
+import sys
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
 import gymnasium
@@ -13,8 +16,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
+from pettingzoo.utils.conversions import parallel_wrapper_fn
 
 from consmarl.environments import validation
+from consmarl.environments.trust import refuse_unconfirmed
 from consmarl.errors import UsageError
 
 PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
@@ -28,23 +33,55 @@ def is_foreign(id: str) -> bool:
     return id.startswith(PREFIXES)
 
 
+def confirmation(id: str) -> str:
+    """Return what to add to a command on a run in this environment: nothing, or " --env ID" for somebody else's."""
+    return f" --env {shlex.quote(id)}" if is_foreign(id) else ""
+
+
 def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
     """Return the environment that an id names: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`.
 
-    `settings` go to the function that makes it, but for `episode_limit`, which is ours.
+    `settings` go to the function that makes it, but for `episode_limit`, which is ours. Nothing is imported for an id
+    that a file has named, unless the user has confirmed it.
     """
+    refuse_unconfirmed(id)
     episode_limit = settings.pop("episode_limit", None)
     if id.startswith(FORAGING):
         game = functools.partial(ForagingParallelEnv, id.removeprefix(FORAGING))
         return ForeignWorld(_made(id, game, settings), id, episode_limit)
     module_name, _, function = id.removeprefix(PETTINGZOO).partition(":")
-    factory = getattr(_imported(module_name), function or "parallel_env", None)
-    if not callable(factory):
+    return ForeignWorld(_made(id, _factory(module_name, function or "parallel_env"), settings), id, episode_limit)
+
+
+def _factory(module_name: str, function: str) -> Any:
+    """Return what makes the environment: a `ParallelEnv`, or a function that is the module's own."""
+    if module_name.partition(".")[0] in sys.stdlib_module_names:
+        raise UsageError(f"{module_name} is part of Python itself and holds no environment: name a module that does.")
+    found = getattr(_imported(module_name), function, None)
+    if not callable(found):
         raise UsageError(
-            f"{module_name} has no function {function or 'parallel_env'!r}: "
+            f"{module_name} has no function {function!r}: "
             f"name the one that makes the environment, {PETTINGZOO}{module_name}:FUNCTION."
         )
-    return ForeignWorld(_made(id, factory, settings), id, episode_limit)
+    if not _makes_environments(found, module_name):
+        raise UsageError(
+            f"{function} in {module_name} is neither a ParallelEnv nor a function that {module_name} itself defines: "
+            f"name an environment's class, or a function where it is defined."
+        )
+    return found
+
+
+def _makes_environments(found: Any, module_name: str) -> bool:
+    """Whether this may be called; what a module has merely imported from elsewhere may be anything.
+
+    PettingZoo makes functions for others' modules: `parallel_env = parallel_wrapper_fn(env)`.
+    """
+    if inspect.isclass(found):
+        return issubclass(found, ParallelEnv)
+    if not isinstance(found, FunctionType):
+        return False
+    home = found.__module__ or ""
+    return home.partition(".")[0] == module_name.partition(".")[0] or home == parallel_wrapper_fn.__module__
 
 
 def _imported(name: str) -> ModuleType:
@@ -52,7 +89,7 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise UsageError(_what_to_install(name, error.name or name)) from error
-    except (ImportError, ValueError) as error:  # an empty name is a ValueError
+    except (ImportError, ValueError, TypeError) as error:  # an empty name is a ValueError, a relative one a TypeError
         raise UsageError(f"cannot import {name!r}: {str(error).rstrip('.')}.") from error
 
 

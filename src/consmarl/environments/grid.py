@@ -23,6 +23,8 @@ WALK_NAMES = ("stay", "down", "left", "up", "right")
 CHANNEL_BITS = 10
 NUM_CHANNELS = 3
 MAX_CELL_CODE = 2**CHANNEL_BITS - 1
+# every world at play holds its grid, and every agent's observation all of its view: beyond these, memory ends
+MAX_GRID_CELLS, MAX_VIEW_CELLS = 2**22, 2**16
 
 
 def walk(cells: jax.Array, actions: jax.Array, grid: tuple[int, int]) -> jax.Array:
@@ -117,6 +119,9 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
         ):
             if value > most:
                 raise UsageError(f"{name} can be at most {most}, so that observations stay small codes, not {value}.")
+        for name, (rows, columns), most in (("grid", self.grid, MAX_GRID_CELLS), ("view", self.view, MAX_VIEW_CELLS)):
+            if rows * columns > most:
+                raise UsageError(f"{name} can have at most {most:,} cells, not {rows:,}×{columns:,}.")
 
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the record is frozen for everybody else

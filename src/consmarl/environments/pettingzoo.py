@@ -190,7 +190,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
 
     @staticmethod
     def _key_from(seed: int | None) -> jax.Array:
-        entropy = None if seed is None else validation.whole_number("seed", seed, least=0)
+        entropy = None if seed is None else validation.whole_number("seed", seed, least=0, most=None)
         words = np.random.SeedSequence(entropy).generate_state(2, np.uint32)
         return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 

@@ -1,5 +1,6 @@
 """Worlds by name: an id is a world class and the settings in which it differs from the class's defaults."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -9,7 +10,9 @@ from consmarl.environments.cleanup import Cleanup
 from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.grid import GridWorld
 from consmarl.environments.treasure import FindTreasure
-from consmarl.errors import UsageError, nearest
+from consmarl.errors import UsageError, nearest, shown
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)+|\w+_v\d+")  # mpe2.simple_spread_v3, simple_spread_v3
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,25 @@ def world_ids() -> tuple[str, ...]:
     return tuple(WORLDS)
 
 
+def _foreign_hint(id: str) -> str | None:
+    """Return how to write the name of somebody else's world, if this looks like one."""
+    if id.startswith("Foraging"):
+        return f"level-based foraging is written lbforaging:{id}."
+    if id.startswith(("lbforaging.", "lbforaging-", "lbforaging/")):
+        return "level-based foraging is written lbforaging:ID, such as lbforaging:Foraging-8x8-2p-2f-v3."
+    if _MODULE.fullmatch(id) or id.startswith("pettingzoo."):
+        return f"a module that makes a PettingZoo environment is written pettingzoo:{id}."
+    return None
+
+
 def make(id: str, **parameters: Any) -> GridWorld[Any, Any, Any]:
     """Return the world with this id, its settings changed by `parameters`.
 
     >>> make("pgm-6ag", num_agents=8, grid=(16, 16)).observation_size
     78
     """
-    if id not in WORLDS:
-        raise UsageError(f"there is no world {id!r}: {nearest(str(id), WORLDS)}")
+    if not isinstance(id, str) or id not in WORLDS:
+        raise UsageError(f"there is no world {shown(id)}: {_foreign_hint(str(id)) or nearest(str(id), WORLDS)}")
     entry = WORLDS[id]
     for name in parameters:
         if name not in entry.parameters:

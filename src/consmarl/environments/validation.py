@@ -1,6 +1,5 @@
 """Checks of what users write: parameters of worlds, and fixed layouts. One clear sentence each."""
 
-import math
 import operator
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -8,41 +7,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from consmarl.errors import UsageError, nearest
+from consmarl.errors import UsageError, nearest, shown
 
 Cells = NDArray[np.int32]  # [thing, (row, column)]
 
+# Compiled code counts in 32 bits. Seeds end there as well: JAX drops what is beyond without a word, so that two seeds
+# would give one run, and evaluations draw from the keys of seeds 2^31 and above.
+MOST_WHOLE = 2**31 - 1
+MOST_FINITE = float(np.finfo(np.float32).max)
 
-def whole_number(name: str, value: object, *, least: int) -> int:
-    """Return `value` as an int of at least `least`."""
+
+def whole_number(name: str, value: object, *, least: int, most: int | None = MOST_WHOLE) -> int:
+    """Return `value` as an int from `least` to `most`."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool) or number < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    if number is None or isinstance(value, bool | np.bool_) or number < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}, not {shown(value)}.")
+    if most is not None and number > most:
+        raise UsageError(f"{name} must be a whole number from {least} to {most:,}, not {shown(value)}.")
     return number
 
 
 def finite_number(name: str, value: object) -> float:
-    """Return `value` as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise UsageError(f"{name} must be a finite number, not {value!r}.")
-    return float(value)
+    """Return `value` as a float that single precision can hold."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not -MOST_FINITE <= value <= MOST_FINITE:  # type: ignore[operator]
+        raise UsageError(f"{name} must be a finite number, not {shown(value)}.")
+    return float(value)  # type: ignore[arg-type]
 
 
-def probability(name: str, value: object) -> float:
+def fraction(name: str, value: object) -> float:
     """Return `value` as a float from 0 to 1."""
     number = finite_number(name, value)
     if not 0 <= number <= 1:
-        raise UsageError(f"{name} is a probability and must lie between 0 and 1, not {value!r}.")
+        raise UsageError(f"{name} must lie between 0 and 1, not {shown(value)}.")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """Return `value` as a float from 0 to 1, and call it a probability where it is none."""
+    number = finite_number(name, value)
+    if not 0 <= number <= 1:
+        raise UsageError(f"{name} is a probability and must lie between 0 and 1, not {shown(value)}.")
     return number
 
 
 def whole_pair(name: str, value: object, *, least: int) -> tuple[int, int]:
     """Return `value` as (rows, columns)."""
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != 2:
-        raise UsageError(f"{name} must be a pair (rows, columns), such as (12, 12), not {value!r}.")
+        raise UsageError(f"{name} must be a pair (rows, columns), such as (12, 12), not {shown(value)}.")
     rows, columns = (whole_number(f"each side of {name}", side, least=least) for side in value)
     return rows, columns
 
@@ -88,7 +103,7 @@ def cells(name: str, value: object, count: int, grid: tuple[int, int]) -> Cells:
     if count == 0 and array.size == 0:
         return np.zeros((0, 2), np.int32)
     if array.shape != (count, 2) or array.dtype.kind not in "iu":
-        raise UsageError(f"layout {name!r} must be {count} cells [row, column] in whole numbers, not {value!r}.")
+        raise UsageError(f"layout {name!r} must be {count} cells [row, column] in whole numbers, not {shown(value)}.")
     outside = [tuple(cell.tolist()) for cell in array if not (0 <= cell[0] < grid[0] and 0 <= cell[1] < grid[1])]
     if outside:
         raise UsageError(

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -23,8 +22,11 @@ from rich.table import Table
 
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.playback import play, random_actions
+from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.memory import check_memory
+from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.progress import duration
 from consmarl.experiments.sharing_options import SharingKind
 
@@ -60,11 +62,10 @@ def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measu
     """Measure a run's world and method on one core of this machine, in a process of its own."""
     if config.devices > 1:
         raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
-    config.trainer()  # what cannot be built is refused here, in one sentence
-    command = [sys.executable, "-P", "-m", "consmarl.experiments.bench", str(turn_seconds)]
-    # somebody's own environment is found there as it was found here
-    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    environment = os.environ | {"PYTHONPATH": paths}
+    measured = without_warmup(config)
+    check_memory(measured, measured.trainer())  # what cannot be built is refused here, in one sentence
+    command = [*python_command(), "-m", "consmarl.experiments.bench", str(turn_seconds), passed_on(config.env)]
+    environment = os.environ | {"PYTHONPATH": python_path()}
     process = subprocess.run(
         command, input=config.to_json(), stdout=subprocess.PIPE, text=True, env=environment, check=False
     )
@@ -184,7 +185,7 @@ def update_flop(trainer: AnyTrainer) -> float | None:
 
 def print_bench(config: TrainConfig) -> None:
     """Measure and print a table."""
-    with Console(stderr=True).status(f"measuring {config.env} on one core: half a minute or so"):
+    with Console(stderr=True, markup=False).status(f"measuring {config.env} on one core: half a minute or so"):
         measured = measure(config)
     share = measured.share_of_sgemm
     table = Table(f"{config.env}, {config.method.value}: one core of this machine", "", box=None, pad_edge=False)
@@ -202,8 +203,9 @@ def main() -> None:
     """Measure the configuration that comes in, and give out the figures as JSON."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever waits for the figures says that it was interrupted
     pin_to_one_core()
-    config = TrainConfig.from_json(sys.stdin.read())
-    print(json.dumps(dataclasses.asdict(measure_here(config, turn_seconds=float(sys.argv[1])))))
+    turn_seconds, trust = sys.argv[1:]
+    config = TrainConfig.from_json(sys.stdin.read(), trust=trust)
+    print(json.dumps(dataclasses.asdict(measure_here(config, turn_seconds=float(turn_seconds)))))
 
 
 if __name__ == "__main__":

@@ -6,32 +6,34 @@ Each setting says where its default comes from: [P] the paper's table, [C] the a
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
+
+import tyro
 
 from consmarl.environments import validation
-from consmarl.environments.foreign import foreign_world, is_foreign
-from consmarl.environments.registry import make
-from consmarl.environments.treasure import FindTreasure
+from consmarl.environments.foreign import is_foreign
+from consmarl.environments.trust import Trust, confirmed
 from consmarl.errors import UsageError
-from consmarl.experiments.explorations import EXPLORATIONS, ExplorationKind
+from consmarl.experiments.building import AnyTrainer as AnyTrainer
+from consmarl.experiments.building import build_trainer
+from consmarl.experiments.defaults import check_names, departing, resolved
+from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.learn_options import LearnOptions
+from consmarl.experiments.limits import num_evaluated
 from consmarl.experiments.method_checks import check_method
 from consmarl.experiments.methods import METHODS, Method, MethodEntry
-from consmarl.experiments.reading import plain, settings_in, typed_settings
-from consmarl.experiments.settings import settings_from
+from consmarl.experiments.naming import run_name
+from consmarl.experiments.reading import changed, flat_settings, plain
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
-from consmarl.learners.interface import AnyLearner, TeamSpec
+from consmarl.json_files import parse_json_object, read_json_object
 from consmarl.learners.networks import Weights
 from consmarl.learners.rewards import RewardOf
+from consmarl.records import settle
 from consmarl.sharing.options import Preset
 from consmarl.training.exploration import LinearSchedule
-from consmarl.training.loop import Trainer
-from consmarl.training.python_loop import PythonTrainer
-
-AnyTrainer = Trainer | PythonTrainer
 
 
 @dataclass(frozen=True)
@@ -109,17 +111,24 @@ class TrainConfig:
     """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
+    by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
+    """Settings that nobody set and whose defaults are filled in; `resolved` keeps it."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without building anything."""
+        """Bring what was given into its types, and check what can be checked without building anything."""
+        settle(self)
+        check_names(self)
         for name, least in _WHOLE_NUMBERS.items():
             validation.whole_number(name, getattr(self, name), least=least)
         for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every", "epsilon_anneal_steps"):
             if getattr(self, name) is not None:
                 validation.whole_number(name, getattr(self, name), least=1)
-        for name in ("epsilon_start", "epsilon_end", "discount"):
+        for name in ("evaluation_episodes", "final_episodes"):
+            num_evaluated(name, getattr(self, name))
+        for name in ("epsilon_start", "epsilon_end"):
             if getattr(self, name) is not None:
                 validation.probability(name, getattr(self, name))
+        validation.fraction("discount", self.discount)
         if self.learning_rate is not None and validation.finite_number("learning_rate", self.learning_rate) <= 0:
             raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
         check_method(self)
@@ -178,14 +187,14 @@ class TrainConfig:
         return dataclasses.replace(self.entry.epsilon(episode_limit), **given)
 
     @property
+    def sharing_start(self) -> int | None:
+        """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
+        return self.share.start(self.sharing_kind, self.preset, self.episodes)
+
+    @property
     def name(self) -> str:
-        """A name for the run that tells it from others of its kind."""
-        world = self.env.replace(":", "-")  # not every system has colons in names of files
-        shares = self.sharing_kind is not SharingKind.NONE
-        sharing = self.sharing_kind.value if self.sharing_kind is not self.entry.sharing else None
-        preset = self.preset.value if shares else None
-        parts = [world, self.method.value, sharing and f"sharing-{sharing}", preset, self.exploration_kind.value]
-        return "-".join([*filter(None, parts), str(self.seed)])
+        """A name for the run that tells it from others."""
+        return run_name(self)
 
     @property
     def round_episodes(self) -> int:
@@ -201,8 +210,8 @@ class TrainConfig:
             return self.report_every
         wished = min(200, max(20, self.episodes // 200))
         rounds = self.episodes // self.round_episodes
-        fitting = [each for each in range(1, rounds + 1) if rounds % each == 0 and each * self.round_episodes <= wished]
-        return max(fitting, default=1) * self.round_episodes
+        most = min(wished // self.round_episodes, rounds)
+        return next((each for each in range(most, 0, -1) if rounds % each == 0), 1) * self.round_episodes
 
     @property
     def evaluation_period(self) -> int:
@@ -214,76 +223,62 @@ class TrainConfig:
         """How many episodes lie between checkpoints."""
         return self.checkpoint_every or _share_of(self.episodes, 8, self.chunk_episodes)
 
+    def resolved(self, world: Any = None) -> "TrainConfig":
+        """Return it with a value for every setting that its method has; those that were open are in `by_default`.
+
+        Somebody else's world is not built for it: what depends on one stays open until the `world` is given.
+        """
+        return resolved(self, world)
+
     def trainer(self) -> AnyTrainer:
         """Build the run's parts."""
-        settings = settings_from(self.set)
-        parts: dict[str, Any] = dict(
-            exploration=EXPLORATIONS[self.exploration_kind],
-            batch_episodes=self.batch_episodes,
-            replay_episodes=self.replay_episodes,
-            warmup_steps=self.warmup_steps,
-        )
-        if is_foreign(self.env):
-            foreign = foreign_world(self.env, **settings)
-            parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, foreign)
-            parts["epsilon"] = self.epsilon(foreign.episode_limit)
-            return PythonTrainer(world=foreign, learner=self._learner(TeamSpec.of(foreign), acts_as_one=False), **parts)
-        world = make(self.env, **settings)
-        parts["sharing"] = self.share.mechanism(self.sharing_kind, self.preset, world)
-        parts["epsilon"] = self.epsilon(world.episode_limit)
-        learner = self._learner(TeamSpec.of(world), acts_as_one=isinstance(world, FindTreasure))
-        return Trainer(world=world, learner=learner, num_envs=self.round_episodes, num_devices=self.devices, **parts)
-
-    def _learner(self, spec: TeamSpec, *, acts_as_one: bool) -> AnyLearner:
-        """Build the learner; a team that acts as one shares weights and reward unless told otherwise."""
-        settings: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit")
-        }
-        if self.weights is not None or self.entry.weights_by_world:
-            settings["weights"] = self.weights or (Weights.SHARED if acts_as_one else Weights.SEPARATE)
-        if self.entry.has("reward_of"):
-            settings["reward_of"] = self.reward_of or (RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL)
-        build: Any = self.entry.learner
-        learner = build(spec, **settings, **self.learn.given())
-        if self.learning_rate is None:
-            return cast("AnyLearner", learner)
-        optimiser = dataclasses.replace(learner.optimiser, learning_rate=self.learning_rate)
-        return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))
+        return build_trainer(self)
 
     def to_json(self) -> str:
         """Write it down."""
         return json.dumps(plain(self), indent=2)
 
     @classmethod
-    def from_json(cls, text: str) -> "TrainConfig":
-        """Read what `to_json` wrote, or what somebody wrote by hand."""
-        return cls().with_options(settings_in(text))
+    def from_json(cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration") -> "TrainConfig":
+        """Read what `to_json` wrote, or what somebody wrote by hand; `file` is what to call it in sentences.
+
+        Others' environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and what a text names is not run until
+        a user says so: `trainer` refuses it unless `trust` is True or that very id.
+        """
+        config = cls().with_options(flat_settings(parse_json_object(text, file)))
+        return dataclasses.replace(config, env=confirmed(config.env, trust, file))
 
     @classmethod
-    def from_file(cls, path: Path) -> "TrainConfig":
-        """Read a configuration's file, such as a run's config.json."""
+    def from_file(cls, path: Path, *, trust: Trust = False) -> "TrainConfig":
+        """Read a configuration's file, such as a run's config.json; `trust` as in `from_json`."""
         if not path.is_file():
             raise UsageError(f"there is no configuration {path}.")
+        settings = read_json_object(path)
         try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
+            config = cls().with_options(flat_settings(settings))
         except UsageError as error:
             raise UsageError(f"{path} cannot be used: {error}") from error
+        return dataclasses.replace(config, env=confirmed(config.env, trust, str(path)))
+
+    def trusted(self) -> "TrainConfig":
+        """Return a copy whose environment may be run, even if a file named it: the user has said so."""
+        return dataclasses.replace(self, env=str(self.env))
 
     def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
-        """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values."""
-        rest = dict(options)
-        groups: dict[str, Any] = {}
-        for group, kind in (("share", ShareOptions), ("learn", LearnOptions)):
-            prefix = f"{group}."
-            own = {name.removeprefix(prefix): rest.pop(name) for name in options if name.startswith(prefix)}
-            groups[group] = dataclasses.replace(getattr(self, group), **typed_settings(kind, own, prefix))
-        return dataclasses.replace(self, **groups, **typed_settings(TrainConfig, rest, ""))
+        """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values.
+
+        Defaults that were filled in stay, unless they hang on what is changed: another method has others.
+        """
+        return changed(self.departing(options), options)
+
+    def departing(self, names: Iterable[str]) -> "TrainConfig":
+        """Return it ready to be changed in these settings: filled-in defaults that hang on them are open again."""
+        return departing(self, names)
 
 
 _WHOLE_NUMBERS = {
     "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1,
-    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0, "evaluation_episodes": 1, "final_episodes": 1,
+    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0,
     "keep_checkpoints": 1, "devices": 1,
 }  # fmt: skip
 

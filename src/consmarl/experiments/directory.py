@@ -15,18 +15,34 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from consmarl import __version__
+from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
-from consmarl.files import CONFIG, FACTS, FAILURE, RESULT, explained, replacing
+from consmarl.experiments.sharing_options import ShareOptions, SharingKind
+from consmarl.experiments.source import git_facts
+from consmarl.files import (
+    CHECKPOINTS,
+    CONFIG,
+    EVENTS,
+    EXCHANGES,
+    FACTS,
+    FAILURE,
+    LOCK,
+    LOG,
+    RESULT,
+    explained,
+    replacing,
+)
+from consmarl.json_files import read_json_object
 
 FORMAT = 1
-LOCK = ".lock"
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
 
 @contextmanager
 def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterator[None]:
     """Keep a directory to this process; the lock of a process that is killed goes with it."""
+    refuse_links(directory)
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
         lock = FileLock(directory / LOCK, timeout=patience_seconds)
@@ -40,11 +56,24 @@ def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterat
         lock.release()
 
 
-def read_config(directory: Path) -> TrainConfig:
-    """Read what a run is to do, from a directory that this version understands."""
+def refuse_links(directory: Path) -> None:
+    """Refuse to write through links: a directory that somebody sent may have some that lead to files of the user's."""
+    for name in (LOCK, LOG, CHECKPOINTS, EVENTS, EXCHANGES):  # all else is replaced, not written to
+        if (directory / name).is_symlink():
+            raise UsageError(
+                f"{directory / name} is a link to another place, where nothing is written: put what it leads to there "
+                f"instead, or remove it."
+            )
+
+
+def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:
+    """Read what a run is to do, from a directory that this version understands.
+
+    Others' environments are not run because a file names them: `trust` says what is, as in `TrainConfig.from_json`.
+    """
     if not (directory / CONFIG).is_file():
         raise UsageError(f"{directory} is not the directory of a run: it has no {CONFIG}.")
-    facts = read_json(directory / FACTS)
+    facts = read_facts(directory)
     if facts.get("format", FORMAT) != FORMAT:
         made_by = _versions_of(facts).get("consmarl", "another version")
         raise UsageError(
@@ -52,16 +81,28 @@ def read_config(directory: Path) -> TrainConfig:
             f"{__version__}, which reads format {FORMAT}."
         )
     try:
-        return TrainConfig.from_json((directory / CONFIG).read_text(encoding="utf-8"))
+        return _as_begun(TrainConfig.from_file(directory / CONFIG, trust=trust))
     except UsageError as error:
         made_by = _versions_of(facts).get("consmarl", __version__)
         hint = "" if made_by == __version__ else f" It was written by consmarl {made_by}, this is {__version__}."
-        raise UsageError(f"{directory / CONFIG} cannot be used: {error}{hint}") from error
+        raise UsageError(f"{error}{hint}") from error
+
+
+def _as_begun(config: TrainConfig) -> TrainConfig:
+    """Return an older run's configuration with the start of sharing that it has.
+
+    Runs write down when they begin to share. Those that do not are older, and begin when their preset does, however
+    short they are.
+    """
+    if config.sharing_kind is SharingKind.NONE or config.share.start_episode is not None:
+        return config
+    mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset, None)
+    return config.with_options({"share.start_episode": mechanism.start_episode})
 
 
 def begin_session(directory: Path, episode: int, label: str | None = None) -> str | None:
     """Write down when, where and with what the run begins or goes on; return a warning if that has changed."""
-    facts = read_json(directory / FACTS) or {"format": FORMAT, "label": label, "sessions": []}
+    facts = {"format": FORMAT, "label": label, "sessions": []} | read_facts(directory)
     before = _versions_of(facts)
     session = session_facts(episode)
     facts["sessions"].append(session)
@@ -80,6 +121,7 @@ def session_facts(episode: int) -> dict[str, Any]:
         "command": command,
         "versions": {"consmarl": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _PACKAGES},
+        "git": git_facts(),
         "machine": {
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
             "processor": _processor(),
@@ -99,15 +141,23 @@ def is_finished(directory: Path) -> bool:
     return (directory / RESULT).is_file()
 
 
+def read_facts(directory: Path) -> dict[str, Any]:
+    """Read what a run's directory says of itself, and check what is used of it."""
+    facts = read_json(directory / FACTS)
+    sessions = facts.get("sessions", [])
+    if not isinstance(sessions, list) or not all(_is_session(each) for each in sessions):
+        raise UsageError(f"{directory / FACTS} is damaged: its sessions must be a list of objects with versions.")
+    return facts
+
+
+def _is_session(session: Any) -> bool:
+    versions = session.get("versions", {}) if isinstance(session, dict) else None
+    return isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values())
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a file of facts; none is no facts."""
-    if not path.is_file():
-        return {}
-    try:
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not JSON: {error}.") from error
-    return read
+    return read_json_object(path) if path.is_file() else {}
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:

@@ -7,21 +7,30 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments import validation
-from consmarl.experiments.policies import load_policy, policy_file
-from consmarl.experiments.train import evaluation_summary
+from consmarl.environments.trust import Trust
+from consmarl.experiments.evaluation import evaluation_summary
+from consmarl.experiments.learned import learned_policy
+from consmarl.experiments.limits import num_evaluated
+from consmarl.experiments.memory import check_evaluation_memory
 
 
-def evaluate(policy: Path, episodes: int = 400, seed: int = 0) -> dict[str, float]:
-    """Play a policy file, or a finished run's policy, greedily; return means over episodes."""
-    num_episodes = validation.whole_number("episodes", episodes, least=1)
-    parameters, config = load_policy(policy_file(policy))
-    key = jax.random.key(validation.whole_number("seed", seed, least=0))
-    return evaluation_summary(config.trainer(), parameters, key, num_episodes)
+def evaluate(policy: Path | str, episodes: int = 400, seed: int = 0, *, trust: Trust = False) -> dict[str, float]:
+    """Play a policy greedily; return means over episodes.
+
+    `policy` is a file, or the directory of a run; one that has not finished plays by its newest checkpoint. Somebody
+    else's environment is a program, and is run only if `trust` is True or the id that the policy names.
+    """
+    num_episodes = num_evaluated("episodes", episodes)
+    seed = validation.whole_number("seed", seed, least=0)
+    parameters, config = learned_policy(policy, trust=trust)
+    trainer = config.trainer()
+    check_evaluation_memory(trainer, num_episodes)
+    return evaluation_summary(trainer, parameters, jax.random.key(seed), num_episodes)
 
 
-def print_evaluation(policy: Path, episodes: int, seed: int) -> None:
+def print_evaluation(policy: Path, episodes: int, seed: int, *, trust: Trust = False) -> None:
     """Evaluate and print a table."""
-    summary = evaluate(policy, episodes, seed)
+    summary = evaluate(policy, episodes, seed, trust=trust)
     table = Table("mean of an episode", "value", box=None, pad_edge=False)
     table.add_row("team return", f"{summary.pop('return'):.3f} ± {summary.pop('return_error'):.3f}")
     for name, value in summary.items():

@@ -8,8 +8,6 @@ header in JSON. The fields are those of `sharing.record`.
 
 import json
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.errors import UsageError
+from consmarl.experiments.archives import read_arrays
 from consmarl.files import EXCHANGES, replacing
+from consmarl.json_files import parse_json_object
 from consmarl.sharing.record import Reply
 
 FORMAT = "consmarl-exchange-2"
 TRAINING, EVALUATION, STAGED, SILENT = "training", "evaluation", "staged", "silent"  # kinds of episodes
+KINDS = (TRAINING, EVALUATION, STAGED, SILENT)
 Arrays = dict[str, NDArray[Any]]
 
 # What a record holds: a letter for every axis (step, agent, action, request, teacher), and the kinds of numbers.
@@ -138,12 +139,10 @@ def read_episode(path: Path) -> RecordedEpisode:
     if not path.is_file():
         raise UsageError(f"there is no recorded episode {path}: record some by `consmarl train --record NUMBER …`.")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: np.asarray(archive[name]) for name in archive.files}  # what is no array comes as bytes
-        header = json.loads(str(arrays.pop("header")))
-    # zipfile has RuntimeErrors too, of archives that it cannot read
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise UsageError(f"{path} is not a recorded episode, or it is damaged ({_in_a_line(error)}).") from error
+        arrays = read_arrays(path)
+        header = parse_json_object(str(arrays.pop("header", "")), "its header")
+    except UsageError as error:
+        raise UsageError(f"{path} is not a recorded episode, or it is damaged ({str(error).rstrip('.')}).") from error
     _check_header(path, header)
     _check_arrays(path, arrays)
     groups: dict[str, Arrays] = {"steps": {}, "requests": {}, "teachers": {}, "world": {}}
@@ -153,12 +152,8 @@ def read_episode(path: Path) -> RecordedEpisode:
     return RecordedEpisode(header, *(groups[name] for name in ("steps", "requests", "teachers", "world")))
 
 
-def _in_a_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
-
-
-def _check_header(path: Path, header: Any) -> None:
-    found = header.get("format") if isinstance(header, dict) else None
+def _check_header(path: Path, header: dict[str, Any]) -> None:
+    found = header.get("format")
     if isinstance(found, str) and found.startswith(FORMAT.rpartition("-")[0]) and found != FORMAT:
         raise UsageError(f"{path} was recorded by another version, as {found}: this one reads {FORMAT}.")
     if found != FORMAT:
@@ -166,6 +161,8 @@ def _check_header(path: Path, header: Any) -> None:
     missing = [name for name in ("kind", "episode", "config") if name not in header]
     if missing or not isinstance(header["episode"], int) or not isinstance(header["config"], dict):
         raise UsageError(f"{path} is damaged: its header lacks {', '.join(missing) or 'a number or a configuration'}.")
+    if header["kind"] not in KINDS or not isinstance(header.get("after", 0), int):
+        raise UsageError(f"{path} is damaged: its header names a kind of episode that there is not.")
 
 
 def _check_arrays(path: Path, arrays: Arrays) -> None:

@@ -13,6 +13,7 @@ from consmarl.errors import UsageError
 from consmarl.learners.interface import AnyLearner
 from consmarl.learners.iql import TargetMemory
 from consmarl.learners.td import Target
+from consmarl.records import settle
 
 
 def fields_of(learner: type[AnyLearner]) -> set[str]:
@@ -54,12 +55,13 @@ class LearnOptions:
     """Length of messages, queries and keys; GA-Comm [C: 32]."""
 
     def __post_init__(self) -> None:
-        """Check each option that was set."""
+        """Bring what was given into its types, and check each option that was set."""
+        settle(self, "learn.")
         for name, value in self.given().items():
             if name in ("value_size", "mixer_size", "num_strategies", "attention_size"):
                 validation.whole_number(f"learn.{name}", value, least=2 if name == "num_strategies" else 1)
             elif name in ("expectile", "ideal_weight", "trace_decay"):
-                validation.probability(f"learn.{name}", value)
+                validation.fraction(f"learn.{name}", value)
             elif name.endswith("_weight") and validation.finite_number(f"learn.{name}", value) < 0:
                 raise UsageError(f"learn.{name} must be at least 0, not {value}.")
             elif name.endswith("_rate") and validation.finite_number(f"learn.{name}", value) <= 0:

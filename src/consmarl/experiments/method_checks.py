@@ -6,6 +6,8 @@ from consmarl.errors import UsageError
 from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.methods import METHODS
 from consmarl.experiments.sharing_options import SharingKind
+from consmarl.sharing.mechanism import fitted_start, never_begins
+from consmarl.sharing.options import Preset
 
 if TYPE_CHECKING:
     from consmarl.experiments.config import TrainConfig
@@ -34,3 +36,17 @@ def check_method(config: "TrainConfig") -> None:
         if not entry.has(option):
             having = ", ".join(method.value for method, each in METHODS.items() if each.has(option))
             raise UsageError(f"learn.{option} is an option of {having}: {name} has no such thing.")
+
+
+def why_nobody_shares(config: "TrainConfig") -> str | None:
+    """Say in a sentence that a run is over before sharing begins; None where it is not, or nobody wants to share."""
+    start, episodes = config.sharing_start, config.episodes
+    if start is None or not never_begins(start, episodes):
+        return None
+    when = f"sharing begins after episode {start:,}, and the run has {episodes:,} in all"
+    if episodes < 2:
+        return f"{when}: nobody will share, which takes at least 2 episodes."
+    is_given = config.share.start_episode is not None and "share.start_episode" not in config.by_default
+    is_papers = config.preset is Preset.PAPER and not is_given
+    other = ", or choose a preset whose start fits the run, such as --preset recommended" if is_papers else ""
+    return f"{when}: nobody will share; set --share.start-episode {fitted_start(start, episodes)}, for example{other}."

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from consmarl.files import explained, replacing
+from consmarl.metrics_rows import read_lines, told
 from consmarl.training.parts import RoundReport
 
 
@@ -73,19 +74,17 @@ class MetricsFile:
             os.fsync(file.fileno())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Read the rows; a last line that a killed writer left half written is passed over."""
-        if not self.path.exists():
-            return []
-        rows = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
-        return rows
+        """Read the rows; lines that cannot be read are passed over, and `keep_until` names them."""
+        return [line.row for line in read_lines(self.path) if line.row is not None]
 
-    def keep_until(self, episode: int) -> None:
-        """Drop rows after an episode: what a resumed run plays again, it also reports again."""
-        kept = [row for row in self.rows() if row["episode"] <= episode]
+    def keep_until(self, episode: int) -> str | None:
+        """Drop rows after an episode: what a resumed run plays again, it also reports again.
+
+        Nothing else is dropped but a last line that a killed writer left half written. Damaged lines stay as they are,
+        for somebody to mend, and are named in the sentence that is returned.
+        """
+        kept = [line for line in read_lines(self.path) if line.row is None or line.row["episode"] <= episode]
         with replacing(self.path) as temporary:
-            temporary.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+            temporary.write_bytes(b"".join(line.content for line in kept))
+        faults = [line.fault for line in kept if line.fault is not None]
+        return f"{self.path}: cannot read {told(faults)}; it stays there, and no other row is lost." if faults else None

@@ -10,11 +10,13 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.files import CONFIG, POLICY, replacing
 
 FORMAT = "consmarl-policy-1"
+_DTYPES = {"float32": "F32"}  # of weights, as safetensors names them
 
 
 def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int) -> Path:
@@ -33,35 +35,53 @@ def policy_file(policy: Path) -> Path:
         return policy
     if not (policy / CONFIG).is_file():
         raise UsageError(f"{policy} is not the directory of a run: it has no {CONFIG}.")
-    if not (policy / POLICY).is_file():
-        raise UsageError(
-            f"{policy} has not finished, so it has no {POLICY}: "
-            f"write one by `consmarl export {policy} --out {POLICY}`, and name that."
-        )
     return policy / POLICY
 
 
-def load_policy(path: Path) -> tuple[Any, TrainConfig]:
-    """Read a policy and the configuration that it was learned under."""
+def policy_config(path: Path) -> TrainConfig:
+    """Read the configuration that a policy was learned under, and nothing else; its environment is not trusted."""
+    with _opened(path) as file:
+        return _config_in(path, file, trust=False)
+
+
+def load_policy(path: Path, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
+    """Read a policy and the configuration that it was learned under.
+
+    Others' environments are not run because a file names them: `trust` says what is, as in `TrainConfig.from_json`.
+    """
+    with _opened(path) as file:
+        config = _config_in(path, file, trust=trust)
+        learner = config.trainer().learner
+        like = jax.eval_shape(lambda key: learner.parameters(learner.init(key)), jax.random.key(0))
+        leaves = [_leaf(path, file, name, shape) for name, shape in _named(like)]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves), config
+
+
+def _opened(path: Path) -> Any:
+    """Open a policy: so far only its header is read, which safetensors checks against the size of the file."""
     if not path.is_file():
         raise UsageError(f"there is no policy file {path}.")
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return safe_open(path, framework="numpy")
     except (SafetensorError, OSError) as error:
-        raise UsageError(f"{path} is not a safetensors file: {error}.") from error
-    if header.get("format") != FORMAT:
+        raise UsageError(f"{path} is not a safetensors file: {str(error).rstrip('.')}.") from error
+
+
+def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
+    header = file.metadata() or {}
+    if header.get("format") != FORMAT or "config" not in header:
         raise UsageError(f"{path} holds no consmarl policy: its header should say {json.dumps(FORMAT)}.")
-    config = TrainConfig.from_json(header["config"])
-    learner = config.trainer().learner
-    like = jax.eval_shape(lambda key: learner.parameters(learner.init(key)), jax.random.key(0))
-    leaves = []
-    for name, shape in _named(like):
-        if name not in tensors or tensors[name].shape != shape.shape:
-            raise UsageError(f"{path} does not fit its own configuration: {name} should have the shape {shape.shape}.")
-        leaves.append(jnp.asarray(tensors[name]))
-    return jax.tree.unflatten(jax.tree.structure(like), leaves), config
+    return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}")
+
+
+def _leaf(path: Path, file: Any, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
+    """Read an array after seeing that it is of the size that the configuration asks for."""
+    there = file.get_slice(name) if name in file.keys() else None  # noqa: SIM118
+    if there is None or tuple(there.get_shape()) != like.shape or there.get_dtype() != _DTYPES[like.dtype.name]:
+        raise UsageError(
+            f"{path} does not fit its own configuration: {name} should be of {like.dtype} and of shape {like.shape}."
+        )
+    return jnp.asarray(file.get_tensor(name))
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:

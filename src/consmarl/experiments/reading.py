@@ -1,35 +1,37 @@
-"""Configurations as JSON: writing them down, and reading what we or somebody else wrote."""
+"""Configurations as JSON and by the names of their settings: writing them down, reading them, changing them."""
 
 import dataclasses
-import enum
-import json
-import types
-import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from consmarl.errors import UsageError, nearest
+from consmarl.errors import UsageError
+from consmarl.records import replaced
 
 GROUPS = {"share": '{"update_rate": 0.6}', "learn": '{"expectile": 0.6}'}  # groups of options, with an example each
+BY_DEFAULT = "by_default"  # what a configuration calls the names of settings that nobody set
+
+ConfigT = TypeVar("ConfigT")
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """Return a configuration as JSON has it: enums as their values, single options of a group only where set."""
+    """Return a configuration as JSON has it: enums as their values, single options of a group only where set.
+
+    Once defaults are filled in, what is still open does not exist in this method, and is left out.
+    """
     values = dataclasses.asdict(config)
     groups = {
         group: {name: _value(each) for name, each in values.pop(group).items() if each is not None} for group in GROUPS
     }
-    return {name: _value(each) for name, each in values.items()} | groups
+    by_default = list(values.pop(BY_DEFAULT))
+    if not by_default:
+        return {name: _value(each) for name, each in values.items()} | groups
+    known = {name: _value(each) for name, each in values.items() if each is not None}
+    return known | groups | {BY_DEFAULT: by_default}
 
 
-def settings_in(text: str) -> dict[str, Any]:
-    """Read JSON, and flatten its groups of options to `share.NAME` and `learn.NAME`."""
-    try:
-        settings: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"the configuration is not JSON: {error}.") from error
-    if not isinstance(settings, dict):
-        raise UsageError('the configuration must be an object such as {"env": "pgm-3ag"}.')
+def flat_settings(read: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON has them with those of groups beside the others: `share.NAME`, `learn.NAME`."""
+    settings = dict(read)
     for group, example in GROUPS.items():
         options = settings.pop(group, {})
         if not isinstance(options, dict):
@@ -38,40 +40,28 @@ def settings_in(text: str) -> dict[str, Any]:
     return settings
 
 
-def typed_settings(kind: type, settings: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return settings as a configuration of this kind holds them; unknown names get their nearest neighbours."""
-    hints = typing.get_type_hints(kind)
-    for name in settings:
-        if name not in hints:
-            known = [each.name for each in dataclasses.fields(kind)]
-            raise UsageError(f"there is no setting {prefix + name!r}: {nearest(name, known)}")
-    return {name: _typed(prefix + name, hints[name], value) for name, value in settings.items()}
+def every_setting(config: Any) -> dict[str, Any]:
+    """Return all settings by name, options of a group as `share.NAME` and `learn.NAME`."""
+    flat: dict[str, Any] = {}
+    for each in dataclasses.fields(config):
+        value = getattr(config, each.name)
+        if each.name in GROUPS:
+            flat |= {f"{each.name}.{name}": option for name, option in vars(value).items()}
+        elif each.name != BY_DEFAULT:
+            flat[each.name] = value
+    return flat
 
 
-def _typed(name: str, hint: Any, value: Any) -> Any:
-    """Make an enum of its value and a tuple of a list; the rest is checked where it is used."""
-    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if value is None and types.NoneType in choices:
-        return None
-    for kind in choices:
-        if isinstance(kind, type) and issubclass(kind, enum.Enum):
-            return value if isinstance(value, kind) else _enum_value(name, kind, value)
-        if typing.get_origin(kind) is tuple:
-            if not isinstance(value, list | tuple):
-                raise UsageError(f"{name} is a list, not {value!r}.")
-            return tuple(value)
-        if kind is bool and not isinstance(value, bool):
-            raise UsageError(f"{name} is true or false, not {value!r}.")
-        if kind is str and not isinstance(value, str):
-            raise UsageError(f"{name} is a word, not {value!r}.")
-    return value
-
-
-def _enum_value(name: str, kind: type[enum.Enum], value: object) -> enum.Enum:
-    values = [each.value for each in kind]
-    if value not in values:
-        raise UsageError(f"{name} has no value {value!r}: {nearest(str(value), values)}")
-    return kind(value)
+def changed(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
+    """Return a copy with other settings by name; a group may be a dict, and keeps what that does not name."""
+    rest = dict(changes)
+    for group in GROUPS:
+        prefix = f"{group}."
+        own = {name.removeprefix(prefix): rest.pop(name) for name in changes if name.startswith(prefix)}
+        if isinstance(rest.get(group), Mapping):
+            own = {**rest.pop(group), **own}
+        rest[group] = replaced(rest.get(group, getattr(config, group)), own, prefix)
+    return replaced(config, rest)
 
 
 def _value(each: Any) -> Any:

@@ -11,9 +11,11 @@ from typing import Any
 from consmarl.environments.cleanup import Cleanup
 from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError
+from consmarl.records import settle
 from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.interface import Sharing
+from consmarl.sharing.mechanism import Mechanism, fitted_start
 from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import (
     AskGate,
@@ -36,11 +38,8 @@ class SharingKind(enum.Enum):
     CONS = "cons"
 
 
-MECHANISMS: dict[SharingKind, type[Sharing]] = {
-    SharingKind.NONE: NoSharing,
-    SharingKind.ADHOC_TD: AdHocTD,
-    SharingKind.CONS: Cons,
-}
+_BUILT: dict[SharingKind, type[Mechanism]] = {SharingKind.ADHOC_TD: AdHocTD, SharingKind.CONS: Cons}
+MECHANISMS: dict[SharingKind, type[Sharing]] = {SharingKind.NONE: NoSharing, **_BUILT}
 
 
 def options_of(kind: SharingKind) -> set[str]:
@@ -60,7 +59,7 @@ class ShareOptions:
     budget_answers: int | None = None
     """Answers that each agent may give in a run [P: 50,000 for each of the others]."""
     start_episode: int | None = None
-    """Episode after which sharing begins [P: 5,000]."""
+    """Episode after which sharing begins [P: 5,000; ours: an eighth of a shorter run, but in the preset paper]."""
     ask_gate: AskGate | None = None
     """When an agent may think of asking [P: always; C: exploring]."""
     ask_when: AskWhen | None = None
@@ -96,10 +95,23 @@ class ShareOptions:
     requires_seen: bool | None = None
     """Whether teachers must have met the observation, CONS only [P: no; C: yes]."""
 
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self, "share.")
+
     def given(self) -> dict[str, Any]:
         """Return the options that were set."""
         values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if value is not None}
+
+    def start(self, kind: SharingKind, preset: Preset, episodes: int) -> int | None:
+        """Return after which episode of a run sharing begins; None where nobody shares."""
+        if kind is SharingKind.NONE:
+            return None
+        if self.start_episode is not None:
+            return self.start_episode
+        usual = _BUILT[kind].preset(preset).start_episode
+        return usual if preset is Preset.PAPER else fitted_start(usual, episodes)
 
     def mechanism(self, kind: SharingKind, preset: Preset, world: object) -> Sharing:
         """Build the mechanism for a world."""
@@ -110,14 +122,13 @@ class ShareOptions:
                     f"share.{next(iter(given))} is set, and nobody shares: choose --method cons or adhoc-td."
                 )
             return NoSharing()
-        built: type[Cons | AdHocTD] = Cons if kind is SharingKind.CONS else AdHocTD
         known = options_of(kind)
         for name in given:
             if name not in known:
                 others = SharingKind.ADHOC_TD if kind is SharingKind.CONS else SharingKind.CONS
                 raise UsageError(f"share.{name} is an option of {others.value}: {kind.value} has no such thing.")
         by_world = {name: value for name, value in _of_world(preset, world).items() if name in known}
-        return built.preset(preset, **(by_world | given))
+        return _BUILT[kind].preset(preset, **(by_world | given))
 
 
 def _of_world(preset: Preset, world: object) -> dict[str, Any]:

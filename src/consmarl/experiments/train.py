@@ -1,63 +1,85 @@
 """One run: train, go on, export. The directory that it writes is described in `files` and `directory`."""
 
-import dataclasses
 import functools
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from rich.console import Console
 
+from consmarl.environments.foreign import confirmation
+from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
+from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
-from consmarl.experiments.metrics import MetricsFile, counter_means, row_of
+from consmarl.experiments.learned import newest_policy
+from consmarl.experiments.memory import check_memory, check_memory_to_resume
+from consmarl.experiments.method_checks import why_nobody_shares
+from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
 from consmarl.experiments.rows import RowWriter
 from consmarl.files import CHECKPOINTS, CONFIG, FAILURE, METRICS, POLICY, RESULT, replacing
 from consmarl.learners.devices import use_devices
+from consmarl.records import typed
 from consmarl.training import checkpoints
 from consmarl.training.parts import TrainState
 
 
-def train(config: TrainConfig, out: Path | None = None, *, label: str | None = None) -> Path:
+def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, label: str | None = None) -> Path:
     """Train from the beginning in a new directory; return the directory.
 
-    `out` is runs/ and the configuration's name unless told otherwise; `label` is what reports call the run.
+    `config` may be a dict of settings. `out` is runs/ and the configuration's name unless told otherwise; `label` is
+    what reports call the run.
     """
-    out = Path("runs") / config.name if out is None else Path(out)
-    use_devices(config.devices)
-    trainer = config.trainer()  # which may find fault with the configuration: nothing is written before
+    if out is not None and not str(out):
+        raise UsageError("out must name a directory, not ''.")
+    wanted = TrainConfig().with_options(config) if isinstance(config, Mapping) else typed("config", TrainConfig, config)
+    out = Path("runs") / wanted.name if out is None else Path(out)
+    use_devices(wanted.devices)
+    trainer = wanted.trainer()  # which may find fault with the configuration: nothing is written before
+    config = wanted.resolved(trainer.world)
+    check_memory(config, trainer)
     with held(out, "a run"):
         if (out / CONFIG).exists():
-            raise UsageError(f"{out} holds a run already: go on with `consmarl resume {out}`, or choose another place.")
+            raise UsageError(
+                f"{out} holds a run already: go on with `consmarl resume {out}{confirmation(config.env)}`, or begin "
+                "another one elsewhere with --out DIRECTORY."
+            )
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
         begin_session(out, 0, label)
+        if sentence := why_nobody_shares(config):
+            Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
         _Session(config, trainer, out).finish(trainer.init(config.seed), episode=0)
     return out
 
 
-def resume(out: Path) -> Path:
-    """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted."""
+def resume(out: Path, *, trust: Trust = False) -> Path:
+    """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted.
+
+    Somebody else's environment is a program, and is run only if `trust` is True or the id that the run names.
+    """
     out = Path(out)
-    config = read_config(out)
+    config = read_config(out, trust=trust)
     use_devices(config.devices)
     trainer = config.trainer()
+    check_memory_to_resume(trainer, out)
     with held(out, "this run"):
         state, episode = _newest_state(config, trainer, out)
         (out / FAILURE).unlink(missing_ok=True)
         if warning := begin_session(out, episode):
             Console(stderr=True).print(warning, markup=False)
         # a run that begins anew evaluates before its first episode anew as well
-        MetricsFile(out / METRICS).keep_until(episode if episode else -1)
+        if damage := MetricsFile(out / METRICS).keep_until(episode if episode else -1):
+            Console(stderr=True).print(damage, markup=False)
         _Session(config, trainer, out).finish(state, episode)
     return out
 
@@ -97,7 +119,8 @@ class _Session:
                     self._save(state, episode)
                 if stop.is_made and episode < config.episodes:
                     raise InterruptedRun(
-                        f"stopped and saved after {episode} episodes: go on with `consmarl resume {out}`."
+                        f"stopped and saved after {episode} episodes: go on with `consmarl resume "
+                        f"{out}{confirmation(config.env)}`."
                     )
             self._conclude(state)
 
@@ -147,22 +170,7 @@ def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episo
     return {f"evaluation_{name}": value for name, value in summary.items()}
 
 
-def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int) -> dict[str, float]:
-    """Play greedily and sum up: mean team return, its standard error, and the counters."""
-    episodes = trainer.evaluate(parameters, key, num_episodes)
-    returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)), np.float64)
-    counters = jax.device_get(episodes.counters)
-    error = returns.std() / np.sqrt(num_episodes)
-    return {
-        "return": round(float(returns.mean()), 6),
-        "return_error": round(float(error), 6),
-        **counter_means(counters, num_leading_axes=1),
-    }
-
-
-def export(out: Path, path: Path) -> Path:
-    """Write the policy of a run's newest whole checkpoint, finished or not."""
-    config = read_config(out)
-    trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
-    restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
-    return export_policy(path, trainer.learner.evaluated_parameters(restored.state.learner), config, restored.number)
+def export(out: Path, path: Path, *, trust: Trust = False) -> Path:
+    """Write the policy of a run's newest whole checkpoint, finished or not; `trust` as in `resume`."""
+    saved = newest_policy(out, trust=trust)
+    return export_policy(path, saved.parameters, saved.config, saved.episode)

@@ -20,8 +20,8 @@ from consmarl.environments.playback import play, random_actions
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 from consmarl.experiments.frames import Frame, write_small_gif, writer_for
-from consmarl.experiments.policies import load_policy, policy_file
-from consmarl.files import POLICY_GIF, replacing
+from consmarl.experiments.learned import learned_policy, named_environment
+from consmarl.files import POLICY, POLICY_GIF, replacing
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import Greedy
@@ -29,6 +29,7 @@ from consmarl.training.rollout import Actors, play_episodes
 
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
+MOST_EPISODES = 1_000  # in one file: nobody watches more, and all are played before the first is drawn
 
 World = GridWorld[Any, Any, Any]
 
@@ -59,12 +60,12 @@ def watch(
 ) -> Path:
     """Play a world at random or a learned policy greedily, and write what happened to `out`; return its path.
 
-    `policy` is a policy.safetensors or the directory of a finished run. It plays in the world that it was learned in,
+    `policy` is a policy.safetensors or the directory of a run. It plays in the world that it was learned in,
     and its episodes are those of an evaluation with the same seed and number of episodes.
     """
     out = Path(out)
     write = writer_for(out)
-    num_episodes = validation.whole_number("episodes", episodes, least=1)
+    num_episodes = validation.whole_number("episodes", episodes, least=1, most=MOST_EPISODES)
     seed = validation.whole_number("seed", seed, least=0)
     if validation.whole_number("fps", fps, least=1) > MOST_FPS:
         raise UsageError(f"fps can be at most {MOST_FPS}, which is as fast as players show a GIF, not {fps}.")
@@ -87,7 +88,7 @@ def watch(
 def policy_gif(run_directory: Path) -> Path:
     """Write an episode of a finished run's policy to its policy.gif, small enough for a report; return the path."""
     run_directory = Path(run_directory)
-    world, learner, weights = _policy_parts(run_directory)
+    world, learner, weights = _policy_parts(run_directory / POLICY)  # one of a run under way would soon be outdated
     (played,) = greedy_episodes(world, learner, weights, num_episodes=1, seed=0)
     out = run_directory / POLICY_GIF
     with replacing(out) as temporary:
@@ -104,11 +105,11 @@ def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
 
 
 def _policy_parts(policy: Path) -> tuple[World, AnyLearner, Any]:
-    """Return the world, the learner and the weights of a policy file, or of a finished run's policy."""
-    weights, config = load_policy(policy_file(policy))
-    trainer = config.trainer()
-    if not isinstance(trainer.world, GridWorld):
-        raise _cannot_be_drawn(config.env)
+    """Return the world, the learner and the weights of a policy file, or of a run's policy."""
+    if is_foreign(id := named_environment(policy)):
+        raise _cannot_be_drawn(id)  # nor is it made: what a file names would run
+    weights, config = learned_policy(policy)
+    trainer: Any = config.trainer()
     return trainer.world, trainer.learner, weights
 
 

@@ -5,6 +5,7 @@ A mesh with the axis "agents" that is in force while the loop is compiled makes 
 other once an update, about the gradients.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +16,15 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from consmarl.errors import UsageError
 
 AGENTS = "agents"
+MOST_IN_ANY_CASE = 64  # devices: more than a machine's cores make no sense, but thousands are a slip of the pen
 
 
 def use_devices(num_devices: int) -> None:
     """Have JAX make so many devices of the CPU's cores; it can do so only before anything has used it."""
     if num_devices == 1:
         return
+    if num_devices > (most := max(os.cpu_count() or 1, MOST_IN_ANY_CASE)):
+        raise UsageError(f"devices can be at most {most} here, a core for each, not {num_devices:,}.")
     try:
         jax.config.update("jax_num_cpu_devices", num_devices)
     except RuntimeError as error:  # JAX is in use already: what it has may suffice

@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.records import settle
+
 ParametersT = TypeVar("ParametersT")
 StateT = TypeVar("StateT")
 MemoryT = TypeVar("MemoryT")
@@ -51,6 +53,10 @@ class TeamSpec:
     num_agents: int
     num_actions: int
     observation_scale: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
 
     @classmethod
     def of(cls, world: HasTeam) -> "TeamSpec":
@@ -106,6 +112,10 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
     spec: TeamSpec
     is_on_policy: bool = False
     scores: Scores = Scores.VALUES
+
+    def __post_init__(self) -> None:
+        """Bring settings that were given as words or dicts into their types."""
+        settle(self)
 
     @abc.abstractmethod
     def init(self, key: jax.Array) -> StateT:

@@ -96,6 +96,7 @@ class MAVEN(QMIX):
 
     def __post_init__(self) -> None:
         """One network acts for all agents, and there has to be something to choose from."""
+        super().__post_init__()
         if self.num_strategies < 2:
             raise UsageError(f"maven needs at least 2 strategies, not {self.num_strategies}.")
         if self.weights is not Weights.SHARED:

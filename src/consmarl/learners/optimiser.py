@@ -6,6 +6,8 @@ from typing import Any
 
 import optax
 
+from consmarl.records import settle
+
 
 @dataclass(frozen=True)
 class Optimiser(abc.ABC):
@@ -15,6 +17,10 @@ class Optimiser(abc.ABC):
     max_gradient_norm: float = 10.0
     final_learning_rate: float | None = None  # reached in equal parts after `anneal_updates`; None: it stays as it is
     anneal_updates: int = 0
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
 
     def transformation(self) -> optax.GradientTransformation:
         """Return it as an optax transformation."""

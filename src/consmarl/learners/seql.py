@@ -22,6 +22,7 @@ class SEQL(IQL):
 
     def __post_init__(self) -> None:
         """Experience is shared between networks, so there have to be several."""
+        super().__post_init__()
         if self.weights is Weights.SHARED:
             raise UsageError(
                 "seql lends experience to other agents' networks, and with shared weights there is one network alone, "

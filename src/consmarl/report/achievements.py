@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from consmarl.report.finals import drawn_runs, final_mean, final_values, finals, scalar_curve
+from consmarl.report.finals import drawn_runs, final_mean, final_values, finals, finite_curve, scalar_curve
 from consmarl.report.metrics import counters_of, metric
 from consmarl.report.runs import Group
 from consmarl.report.statistics import Interval, interval, mean, on_common_episodes
@@ -101,6 +101,6 @@ def _sharing_row(group: Group) -> SharingRow:
 
 
 def _over_the_run(group: Group, name: str) -> Interval:
-    curves = [scalar_curve(run, name)[1] for run in drawn_runs(group)]
+    curves = [finite_curve(run, name)[1] for run in drawn_runs(group)]
     means = [float(mean(values)) for values in curves if len(values)]
     return interval(means) if means else UNKNOWN

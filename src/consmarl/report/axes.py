@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from consmarl.report.words import MINUS
 
+UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))  # of time, in seconds
+CLOCK_STEPS = (1, 2, 5, 10, 15, 30)  # of minutes and seconds
+
 
 class Axis(NamedTuple):
     """What an axis spans, and where it says so."""
@@ -39,6 +42,16 @@ def episode_axis(last: float, label: Callable[[float], str], *, num_ticks: int =
     last = max(last, 1.0)
     step = max(1.0, round_step(last / num_ticks))
     return Axis(0.0, last, [(count * step, label(count * step)) for count in range(math.floor(last / step) + 1)])
+
+
+def time_axis(last: float, *, num_ticks: int = 4) -> Axis:
+    """Return an axis from 0 to a number of seconds, in the unit that gives round numbers on the way."""
+    size, unit = next((each for each in UNITS if last >= 2 * each[0]), UNITS[-1])
+    wished = last / size / num_ticks
+    of_a_clock = [each for each in CLOCK_STEPS if each >= wished >= 1 and unit in ("min", "s")]
+    step = (of_a_clock[0] if of_a_clock else round_step(wished)) * size
+    counts = range(math.floor(last / step * (1 + 1e-9)) + 1)
+    return Axis(0.0, last, [(count * step, f"{count * step / size:g} {unit}" if count else "0") for count in counts])
 
 
 def round_step(step: float) -> float:

@@ -1,19 +1,20 @@
 """Line charts as SVG that keeps its letters at their size, however wide it is shown.
 
 Numbers and grid lines are placed in percent, and only the curves are stretched. So one drawing serves screens of any
-width, with and without scripts. The script in the page draws other metrics into it from `payload`: axes, numbers and
-sentences are made here, once.
+width, with and without scripts. The script in the page draws other metrics into it from `payloads.payload`: axes,
+numbers and sentences are made here, once.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from consmarl.report.axes import Axis, episode_axis, spread, value_axis
+from consmarl.report.across import Across
+from consmarl.report.axes import Axis, episode_axis, spread, time_axis, value_axis
 from consmarl.report.curves import Line
 from consmarl.report.metrics import FAMILIES, Metric
 from consmarl.report.statistics import Band, Interval
@@ -25,11 +26,18 @@ WORDS_FOR = {"mean": "mean over seeds", "iqm": "interquartile mean over seeds", 
 SIDE = 1000  # of the square in which curves are drawn before they are stretched
 
 
-class View(NamedTuple):
-    """One statistic of a chart."""
+class Frame(NamedTuple):
+    """What a chart spans, and where its lines end in it."""
 
     y: Axis
     ends: list[float]  # where each line's label stands, from 0 at the bottom to 1
+
+
+class View(NamedTuple):
+    """One statistic of a chart."""
+
+    frame: Frame
+    with_seeds: Frame  # with room for each seed's own line
     says: str
 
 
@@ -46,7 +54,9 @@ class Figure(NamedTuple):
     """Charts that take turns in one place, of which the first is shown."""
 
     id: str
-    x: Axis
+    x: dict[Across, Axis]  # by what there is to choose from
+    across: Across  # what is shown at first
+    where: str
     labels: list[str]  # of the groups
     styles: list[int]  # the groups' colours and dashes, by number
     charts: list[Chart]
@@ -64,6 +74,11 @@ class Figure(NamedTuple):
         return [(family, charts) for family, charts in found.items() if charts]
 
     @property
+    def has_seeds(self) -> bool:
+        """Whether any group has more seeds than one."""
+        return any(line.seeds is not None for chart in self.charts for line in chart.lines)
+
+    @property
     def widest_end(self) -> int:
         """How many letters of room the labels at the ends of lines take."""
         return max(len(end_label(label)) for label in self.labels)
@@ -75,15 +90,32 @@ class Figure(NamedTuple):
 
 
 def figure(
-    id: str, groups: Sequence[tuple[str, int]], charts: Iterable[tuple[Metric, list[Line]]], where: str
+    id: str,
+    groups: Sequence[tuple[str, int]],
+    charts: Iterable[tuple[Metric, list[Line]]],
+    where: str,
+    across: Across = Across.EPISODES,
 ) -> Figure | None:
-    """Return a figure of groups, (label, style), and metrics; None where there is nothing to draw."""
+    """Return a figure of groups, (label, style), and metrics; None where there is nothing to draw.
+
+    It opens with the axis that is wanted if all of its lines have it, and else with episodes.
+    """
     labels = [label for label, _ in groups]
     drawn = [_chart(metric, lines, labels, where) for metric, lines in charts if lines]
     if not drawn:
         return None
-    last = max(int(line.episodes[-1]) for chart in drawn for line in chart.lines)
-    return Figure(id, episode_axis(last, short_count), labels, [style for _, style in groups], drawn)
+    axes = _axes([line for chart in drawn for line in chart.lines])
+    first = across if across in axes else Across.EPISODES
+    return Figure(id, axes, first, where, labels, [style for _, style in groups], drawn)
+
+
+def _axes(lines: Sequence[Line]) -> dict[Across, Axis]:
+    """Return the axes over which all lines can be drawn."""
+    known = [each for each in Across if each is Across.EPISODES or all(each in line.elsewhere for line in lines)]
+    last = {each: max(float(line.over(each)[-1]) for line in lines) for each in known}
+    return {
+        each: time_axis(end) if each is Across.TIME else episode_axis(end, short_count) for each, end in last.items()
+    }
 
 
 def _chart(metric: Metric, lines: list[Line], labels: Sequence[str], where: str) -> Chart:
@@ -96,15 +128,25 @@ def _chart(metric: Metric, lines: list[Line], labels: Sequence[str], where: str)
 
 def _view(metric: Metric, lines: list[Line], labels: Sequence[str], where: str, statistic: str, decimals: int) -> View:
     bands = [line.bands[statistic] for line in lines]
-    y = value_axis(np.concatenate([np.concatenate(band) for band in bands]).tolist())
     ends = [_last_finite(band) for band in bands]
-    places = spread([y.share(end.estimate) if math.isfinite(end.estimate) else 0.0 for end in ends], LABEL_GAP)
+    spanned = np.concatenate([np.concatenate(band) for band in bands])
+    of_seeds = [line.seeds.values.ravel() for line in lines if line.seeds is not None]
     values = "; ".join(
         f"{labels[line.group]} {with_bounds(end, decimals)} at episode {number(float(line.episodes[-1]), 0)}"
         for line, end in zip(lines, ends, strict=True)
     )
     words = ", ".join(filter(None, (f"{metric.title} ({metric.family.lower()}) {where}", WORDS_FOR[statistic])))
-    return View(y, places, f"{sentence(words)} In the end: {values}.")
+    return View(
+        _frame(spanned, ends),
+        _frame(np.concatenate([spanned, *of_seeds]), ends),
+        f"{sentence(words)} In the end: {values}.",
+    )
+
+
+def _frame(spanned: NDArray[np.float64], ends: Sequence[Interval]) -> Frame:
+    y = value_axis(spanned.tolist())
+    places = [y.share(end.estimate) if math.isfinite(end.estimate) else 0.0 for end in ends]
+    return Frame(y, spread(places, LABEL_GAP))
 
 
 def decimals_of_range(values: NDArray[np.float64]) -> int:
@@ -123,45 +165,6 @@ def _last_finite(band: Band) -> Interval:
     return Interval(*(float(each[known[-1]]) for each in band))
 
 
-def payload(figure: Figure) -> dict[str, Any]:
-    """Return all of a figure's charts as data for the script: numbers are rounded to what is shown of them."""
-    episodes: dict[tuple[int, ...], int] = {}  # groups mostly share theirs
-    charts = []
-    for chart in figure.charts:
-        series = [
-            {
-                "group": line.group,
-                "x": episodes.setdefault(tuple(line.episodes.tolist()), len(episodes)),
-                "bands": {name: _rounded_band(band, chart.decimals) for name, band in line.bands.items()},
-            }
-            for line in chart.lines
-        ]
-        views = {
-            name: {"y": view.y, "ends": [round(end, 4) for end in view.ends], "says": view.says}
-            for name, view in chart.views.items()
-        }
-        title, family = chart.metric.title, chart.metric.family
-        charts.append({"title": title, "family": family, "decimals": chart.decimals, "series": series, "views": views})
-    return {
-        "x": figure.x,
-        "labels": figure.labels,
-        "styles": figure.styles,
-        "episodes": list(episodes),
-        "charts": charts,
-    }
-
-
-def _rounded_band(band: Band, decimals: int) -> list[list[float | None] | None]:
-    has_bounds = bool(np.isfinite(band.low).any())
-    return [rounded(band.estimate, decimals), *(rounded(each, decimals) if has_bounds else None for each in band[1:])]
-
-
-def rounded(values: NDArray[np.float64], decimals: int) -> list[float | None]:
-    """Return numbers as they are shown; what is not finite becomes None, for JSON has no word for it."""
-    shown = (round(value, decimals) + 0.0 if math.isfinite(value) else None for value in values.tolist())
-    return [int(value) if value is not None and not decimals else value for value in shown]
-
-
 def svg(figure: Figure) -> Markup:
     """Return the figure's first chart, drawn."""
     chart = figure.charts[0]
@@ -169,9 +172,9 @@ def svg(figure: Figure) -> Markup:
     view = chart.views[statistic]
     pieces = [
         Markup('<svg class="canvas" role="img" aria-label="{}">').format(view.says),
-        Markup('<g class="grid" aria-hidden="true">{}</g>').format(_grid(figure.x, view.y)),
+        Markup('<g class="grid" aria-hidden="true">{}</g>').format(_grid(figure.x[figure.across], view.frame.y)),
         Markup('<svg class="curves" viewBox="0 0 {0} {0}" preserveAspectRatio="none" aria-hidden="true">').format(SIDE),
-        *(_curve(figure, line, statistic, view.y) for line in chart.lines),
+        *(_curve(figure, line, statistic, view.frame.y) for line in chart.lines),
         Markup('</svg><g class="ends" aria-hidden="true">{}</g>').format(_end_labels(figure, chart, view)),
         Markup('<g class="marks" aria-hidden="true"></g></svg>'),
     ]
@@ -195,7 +198,7 @@ def _grid(x: Axis, y: Axis) -> Markup:
 
 def _curve(figure: Figure, line: Line, statistic: str, y: Axis) -> Markup:
     band = line.bands[statistic]
-    across = [figure.x.share(float(episode)) for episode in line.episodes]
+    across = [figure.x[figure.across].share(place) for place in line.over(figure.across).tolist()]
     area = area_path(across, [y.share(value) for value in band.low], [y.share(value) for value in band.high])
     middle = line_path(across, [y.share(value) for value in band.estimate])
     style = f"s{figure.styles[line.group]}"
@@ -211,7 +214,7 @@ def _end_labels(figure: Figure, chart: Chart, view: View) -> Markup:
         Markup('<text class="s{}" data-group="{}" x="100%" dx="10" y="{}" dy="0.35em">{}</text>').format(
             figure.styles[line.group], line.group, percent(1 - place), end_label(figure.labels[line.group])
         )
-        for line, place in zip(chart.lines, view.ends, strict=True)
+        for line, place in zip(chart.lines, view.frame.ends, strict=True)
     ]
     return Markup("").join(labels)
 

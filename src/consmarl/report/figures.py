@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from consmarl.errors import UsageError
 from consmarl.files import replacing
 from consmarl.report.achievements import ALL_THERE_ARE
+from consmarl.report.across import Across
 from consmarl.report.finals import by_world, drawn_runs
 from consmarl.report.plots import (
     Counts,
@@ -53,15 +54,20 @@ def write_figures(
     *,
     study: Mapping[str, Any] | None = None,
     suffix: Sequence[str] = ("png", "pdf"),
+    across: Across = Across.EPISODES,
 ) -> list[Path]:
-    """Write a study's figure, or else each world's curves, budgets and counters; return the files' paths."""
+    """Write a study's figure, or else each world's curves, budgets and counters; return the files' paths.
+
+    `across` is what curves are drawn over.
+    """
     rc_context = _matplotlib().rc_context
     for each in suffix:
         if each not in SUFFIXES:
             raise UsageError(f"figures can be written as {', '.join(SUFFIXES)}, not as {each!r}.")
     written = []
     with rc_context(STYLE):
-        figures = {str(study["name"]): study_figure(groups, study)} if study else dict(_figures_of_worlds(groups))
+        named = {str(study["name"]): study_figure(groups, study, across)} if study else {}
+        figures = named or dict(_figures_of_worlds(groups, across))
         if not figures:
             raise UsageError("these runs hold nothing to draw yet: wait for their first evaluation.")
         for name, figure in figures.items():
@@ -73,7 +79,7 @@ def write_figures(
     return written
 
 
-def study_figure(groups: Sequence[Group], study: Mapping[str, Any]) -> "Figure":
+def study_figure(groups: Sequence[Group], study: Mapping[str, Any], across: Across = Across.EPISODES) -> "Figure":
     """Return the figure of a study."""
     plot, labels = study["plot"], study.get("groups", ())
     title = str(study["title"])
@@ -87,7 +93,7 @@ def study_figure(groups: Sequence[Group], study: Mapping[str, Any]) -> "Figure":
         figure = items_figure(panels, title, strokes, remarks)
     elif plot in ("curve", "budget"):
         metric = study.get("metric", "evaluation_return") if plot == "curve" else "budget_used"
-        figure = curves_figure(panels, metric, title, strokes, remarks)
+        figure = curves_figure(panels, metric, title, strokes, remarks, across)
     else:
         raise UsageError(f"the plot of a study is curve, budget, items or weights, not {plot!r}.")
     if figure is None:
@@ -96,10 +102,15 @@ def study_figure(groups: Sequence[Group], study: Mapping[str, Any]) -> "Figure":
 
 
 def curves_figure(
-    panels: Panels, metric: str, title: str, strokes: Mapping[str, Stroke], remarks: Sequence[str] = ()
+    panels: Panels,
+    metric: str,
+    title: str,
+    strokes: Mapping[str, Stroke],
+    remarks: Sequence[str] = (),
+    across: Across = Across.EPISODES,
 ) -> "Figure | None":
     """Return a metric's curves, a panel for each world, or None if no run has the metric."""
-    found = {world: [series_of(group, metric) for group in groups] for world, groups in panels.items()}
+    found = {world: [series_of(group, metric, across) for group in groups] for world, groups in panels.items()}
     curves = {world: [each for each in of_world if each] for world, of_world in found.items()}
     curves = {world: of_world for world, of_world in curves.items() if of_world}
     if not curves:
@@ -110,7 +121,7 @@ def curves_figure(
         }
     figure, axes = _framed(list(curves), title, [_seeds(curves), *_unfinished(panels), *remarks])
     for each, of_world in zip(axes, curves.values(), strict=True):
-        draw_curves(each, of_world, strokes)
+        draw_curves(each, of_world, strokes, across)
         if metric == "budget_used":
             each.set_ylim(bottom=0)
             each.yaxis.set_major_formatter("{x:,.0f}")
@@ -160,13 +171,13 @@ def weights_figure(title: str, remarks: Sequence[str] = ()) -> "Figure":
     return figure
 
 
-def _figures_of_worlds(groups: Sequence[Group]) -> "Iterator[tuple[str, Figure]]":
+def _figures_of_worlds(groups: Sequence[Group], across: Across) -> "Iterator[tuple[str, Figure]]":
     for world, of_world in by_world(groups).items():
         panels, strokes = {world: of_world}, strokes_of(group.label for group in of_world)
         name = re.sub(r"[^A-Za-z0-9.=]+", "-", world).strip("-")
         figures = {
-            "return": curves_figure(panels, "evaluation_return", world, strokes),
-            "budget": curves_figure(panels, "budget_used", f"{world}: requests spent", strokes),
+            "return": curves_figure(panels, "evaluation_return", world, strokes, (), across),
+            "budget": curves_figure(panels, "budget_used", f"{world}: requests spent", strokes, (), across),
             "counters": counters_figure(panels, f"{world}: what the final policies do", strokes),
         }
         yield from ((f"{name}-{kind}", figure) for kind, figure in figures.items() if figure is not None)

@@ -90,5 +90,12 @@ def by_world(groups: Sequence[Group], order: Sequence[str] = ()) -> dict[str, li
 
 def scalar_curve(run: Run, name: str) -> Curve:
     """Return what `run.curve` does of a metric without lists, ten times as fast: pages ask for a million values."""
-    rows = [row for row in run.rows if row.get(name) is not None]
+    rows = [row for row in run.rows if type(row.get(name)) in (float, int)]
     return np.array([row["episode"] for row in rows], np.int64), np.array([row[name] for row in rows], np.float64)
+
+
+def finite_curve(run: Run, name: str) -> Curve:
+    """Return a metric where it is finite, for averages over a run."""
+    episodes, values = scalar_curve(run, name)
+    is_finite = np.isfinite(values)
+    return episodes[is_finite], values[is_finite]

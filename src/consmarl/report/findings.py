@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from consmarl.report.curves import Line, lines_of
 from consmarl.report.finals import MARK, best_first, final_mean, final_values
 from consmarl.report.metrics import metric
-from consmarl.report.runs import Group, Run
+from consmarl.report.runs import Group, Run, flat_settings
 from consmarl.report.statistics import caution
 from consmarl.report.tables import compared
 from consmarl.report.words import decimals_for, listed, number, plural, sentence, with_bounds
@@ -89,6 +89,7 @@ def cautions(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list
             f"{plural(len(runs) - num_drawn, 'run')} repeated another's seed and settings: a seed counts once."
         )
     found += [each for world, there in worlds.items() if (each := _different_lengths(world, there))]
+    found += [each for group in groups if (each := _never_shared(group, is_one_world=len(worlds) == 1))]
     return found
 
 
@@ -114,6 +115,18 @@ def _different_lengths(world: str, groups: Sequence[Group]) -> str | None:
     if len(lengths) < 2:
         return None
     return f"Not all on {world} were to play as long: {listed([number(each, 0) for each in lengths])} episodes."
+
+
+def _never_shared(group: Group, *, is_one_world: bool) -> str | None:
+    """Say of a group that its runs end before sharing begins, so that it stands for its method without sharing."""
+    settings = flat_settings(group.runs[0].config)
+    start, episodes = settings.get("share.start_episode"), settings.get("episodes")
+    if not isinstance(start, int) or not isinstance(episodes, int) or start < episodes - 1:
+        return None
+    return (
+        f"{group.label if is_one_world else group.name} never shared anything: sharing begins after episode "
+        f"{number(start, 0)}, and its runs have {number(episodes, 0)} episodes. Comparisons show it without sharing."
+    )
 
 
 def _is(count: int) -> str:

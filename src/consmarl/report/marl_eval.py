@@ -11,6 +11,7 @@ episodes as result.json says, which is 400 as a rule: a run that got worse towar
 """
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -116,9 +117,18 @@ def _run(run: Run, episodes: list[int], metrics: tuple[str, ...]) -> dict[str, A
     rows, result = _evaluations(run), run.result or {}
     steps: dict[str, Any] = {}
     for number, episode in enumerate(episodes, start=1):
-        values = {name: [rows[episode][EVALUATION + name]] for name in metrics}
-        steps[f"step_{number}"] = {"step_count": int(rows[episode].get("env_steps", 0)), **values}
-    return steps | {"absolute_metrics": {name: [result[name]] for name in metrics}}
+        values = {name: [_finite(run, name, rows[episode][EVALUATION + name])] for name in metrics}
+        num_steps = _finite(run, "env_steps", rows[episode].get("env_steps", 0))
+        steps[f"step_{number}"] = {"step_count": int(num_steps), **values}
+    return steps | {"absolute_metrics": {name: [_finite(run, name, result[name])] for name in metrics}}
+
+
+def _finite(run: Run, name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise UsageError(
+            f"{name} of {run.path} is NaN or infinite somewhere, which marl-eval cannot read: leave that run out."
+        )
+    return value
 
 
 def _shape(task: Task) -> tuple[Any, ...]:

@@ -1,9 +1,10 @@
 """What rows of metrics hold, in words and in the order in which a reader wants them."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from consmarl.report.runs import Run
+if TYPE_CHECKING:
+    from consmarl.report.runs import Run
 
 EVALUATION, TRAINING, LEARNING, SHARING = "Greedy evaluation", "Training", "Learning", "Sharing"
 
@@ -46,7 +47,7 @@ def metric(name: str) -> Metric:
     return Metric(name, title, family)
 
 
-def metrics_of(runs: Iterable[Run]) -> list[Metric]:
+def metrics_of(runs: "Iterable[Run]") -> list[Metric]:
     """Return the metrics of these runs that make curves: family by family, known ones first."""
     is_number: dict[str, bool] = {}  # the first value tells: looking at all of a hundred runs takes seconds
     for run in runs:

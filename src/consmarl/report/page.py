@@ -11,15 +11,18 @@ from markupsafe import Markup
 
 from consmarl.errors import UsageError
 from consmarl.files import replacing
-from consmarl.report import charts, findings, provenance, words
+from consmarl.report import charts, faults, findings, provenance, sheets, words
+from consmarl.report.across import CHOICES, TITLES, Across
 from consmarl.report.charts import Figure
+from consmarl.report.contents import Contents, contents_of
 from consmarl.report.curves import MOST_POINTS
-from consmarl.report.finals import MARK, by_world
-from consmarl.report.parts import Part, parts_of
+from consmarl.report.finals import MARK
+from consmarl.report.parts import Part
+from consmarl.report.payloads import payload
 from consmarl.report.pictures import pictures
 from consmarl.report.plots import WEIGHT_START
 from consmarl.report.reference import WHAT_IT_IS
-from consmarl.report.runs import Group, Run, grouped
+from consmarl.report.runs import Run
 from consmarl.report.statistics import FEW_SEEDS
 from consmarl.report.tables import MOST_GROUPS_IN_PAIRS
 from consmarl.report.themes import styles_of
@@ -37,45 +40,75 @@ class Section(NamedTuple):
 
 
 def write_report(
-    runs: Sequence[Run], out: Path, *, title: str | None = None, study: Mapping[str, Any] | None = None
+    runs: Sequence[Run],
+    out: Path,
+    *,
+    title: str | None = None,
+    study: Mapping[str, Any] | None = None,
+    left_out: Sequence[str] = (),
+    across: Across = Across.EPISODES,
 ) -> Path:
     """Write what runs came to as a page that stands alone; return its path.
 
     With a study, a figure of the paper, the page opens with what the figure shows and what the paper says of it.
+    `left_out` has a sentence for each run that cannot be read, as `find_runs` gives them; `across` is what curves are
+    drawn over at first.
     """
-    out = Path(out)
-    is_weights = study is not None and study.get("plot") == "weights"
-    if not runs and not is_weights:
+    if is_of_weights(study):
+        return write_weights_page(study or {}, out, title=title)
+    if not runs:
         raise UsageError("there are no runs to report: name directories that hold some.")
-    context = _weights_context(study or {}) if is_weights else _context(runs, out.absolute().parent, study)
+    near = Path(out).absolute().parent
+    return write_page(contents_of(runs, near, study=study, left_out=left_out, across=across), out, title=title)
+
+
+def is_of_weights(study: Mapping[str, Any] | None) -> bool:
+    """Return whether a study is of the weights of knowledge, which takes no runs."""
+    return study is not None and study.get("plot") == "weights"
+
+
+def write_page(contents: Contents, out: Path, *, title: str | None = None) -> Path:
+    """Write the page of a report; return its path."""
+    return _write(_context(contents), out, title)
+
+
+def write_weights_page(study: Mapping[str, Any], out: Path, *, title: str | None = None) -> Path:
+    """Write the page of the study that takes no runs; return its path."""
+    return _write(_weights_context(study), out, title)
+
+
+def _write(context: dict[str, Any], out: Path, title: str | None) -> Path:
     if title is not None:
         context["title"] = title
     text = _environment().get_template("report.html.jinja").render(context)
-    with replacing(out) as temporary:
+    with replacing(Path(out)) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return out
+    return Path(out)
 
 
-def _context(runs: Sequence[Run], near: Path, study: Mapping[str, Any] | None) -> dict[str, Any]:
-    worlds = by_world(grouped(runs), (study or {}).get("groups") or ())
-    groups = [group for there in worlds.values() for group in there]
-    styles = styles_of(group.label for group in groups)
-    style_of = {style.label: place for place, style in enumerate(styles)}
-    parts = parts_of(worlds, style_of, study)
-    moving = pictures(groups)
+def _context(contents: Contents) -> dict[str, Any]:
+    runs, worlds, study, parts = contents.runs, contents.worlds, contents.study, contents.parts
+    moving = pictures(contents.groups)
+    notes = faults.fault_notes(runs, contents.left_out)
     return {
         **_page(parts_figures(parts)),
-        "sections": sections_of(parts, has_pictures=bool(moving), study=study),
+        "sections": sections_of(contents, has_pictures=bool(moving)),
         "title": (study or {}).get("title") or findings.title_of(worlds),
         "summary": findings.summary(runs, worlds),
-        "cautions": findings.cautions(runs, worlds),
+        "cautions": [*faults.shortened(notes), *findings.cautions(runs, worlds)],
         "study": findings.study_note(study, worlds) if study else None,
-        "styles": styles,
-        "style_of": style_of,
+        "styles": contents.styles,
+        "style_of": contents.style_of,
         "parts": parts,
         "pictures": moving,
         "has_many_groups": any(len(there) > MOST_GROUPS_IN_PAIRS for there in worlds.values()),
-        **_made(runs, groups, near, study),
+        "sheets": sheets.table_sheets(contents),
+        "groups": contents.groups,
+        "time_rows": contents.time_rows,
+        "setting_rows": contents.setting_rows,
+        "run_rows": contents.run_rows,
+        "left_out": contents.left_out,
+        **_made(runs, study),
     }
 
 
@@ -98,14 +131,16 @@ def _weights_context(study: Mapping[str, Any]) -> dict[str, Any]:
         "weights_start": WEIGHT_START,
         "parts": [],
         "pictures": [],
+        "sheets": {},
         "run_rows": [],
         "commands": [],
         "study_command": study.get("command"),
     }
 
 
-def sections_of(parts: Sequence[Part], *, has_pictures: bool, study: Mapping[str, Any] | None) -> list[Section]:
+def sections_of(contents: Contents, *, has_pictures: bool) -> list[Section]:
     """Return the sections that have something to show: a study's figure first, the others in their order."""
+    parts, study = contents.parts, contents.study
     there = {
         Section("curves", "Learning curves"): True,
         Section("finals", "Final returns"): True,
@@ -113,6 +148,8 @@ def sections_of(parts: Sequence[Part], *, has_pictures: bool, study: Mapping[str
         Section("sharing", "Sharing"): any(part.sharing_rows for part in parts),
         Section("achieved", "What was achieved"): any(part.panels for part in parts),
         Section("policies", "Policies"): has_pictures,
+        Section("times", "Training time"): bool(contents.time_rows),
+        Section("settings", "Hyper-parameters"): bool(contents.setting_rows),
         Section("runs", "Every run"): True,
         Section("made", "How it was made"): True,
     }
@@ -124,8 +161,10 @@ def _page(figures: Sequence[Figure]) -> dict[str, Any]:
     """Return what every page needs."""
     return {
         "css": template_text("consmarl.report", "theme.css", "report.css"),
-        "script": template_text("consmarl.report", "theme.js", "report.js"),
-        "data": safe_json({figure.id: charts.payload(figure) for figure in figures}),
+        "script": template_text("consmarl.report", "theme.js", "figure.js", "report.js"),
+        "data": safe_json({figure.id: payload(figure) for figure in figures}),
+        "choices_of_axis": CHOICES,
+        "titles_of_axis": TITLES,
         "mark": MARK,
         "most_points": MOST_POINTS,
         "few_seeds": FEW_SEEDS,
@@ -133,13 +172,10 @@ def _page(figures: Sequence[Figure]) -> dict[str, Any]:
     }
 
 
-def _made(runs: Sequence[Run], groups: Sequence[Group], near: Path, study: Mapping[str, Any] | None) -> dict[str, Any]:
-    common, differing = provenance.settings(groups)
+def _made(runs: Sequence[Run], study: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
-        "run_rows": provenance.run_rows(runs, groups, near),
-        "common_settings": common,
-        "differing_settings": differing,
         "versions": provenance.versions(runs),
+        "commits": provenance.commits(runs),
         "machines": provenance.machines(runs),
         "started": provenance.started(runs),
         "num_resumed": provenance.num_resumed(runs),
@@ -182,4 +218,5 @@ def _environment() -> jinja2.Environment:
     for filter in (words.number, words.bounds, words.with_bounds, words.plural, words.listed, words.duration):
         environment.filters[filter.__name__] = filter
     environment.filters |= {"svg": charts.svg, "percent": charts.percent, "decimals": words.decimals_for}
+    environment.filters |= {"csv_link": sheets.csv_link, "short_duration": words.short_duration}
     return environment

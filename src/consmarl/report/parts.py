@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from consmarl.report.achievements import BarPanel, SharingRow, bar_panels, shares, sharing_rows
+from consmarl.report.across import Across
 from consmarl.report.axes import Axis
 from consmarl.report.charts import Figure, figure
-from consmarl.report.curves import MOST_POINTS, lines_of, points_for_others
+from consmarl.report.curves import Points, lines_of, points_for_others
 from consmarl.report.metrics import SHARING, Metric, metrics_of
 from consmarl.report.runs import Group
 from consmarl.report.tables import Comparison, FinalTable, comparisons, final_table
@@ -27,20 +28,27 @@ class Part(NamedTuple):
     panels: list[BarPanel]
 
 
+class Drawing(NamedTuple):
+    """What all figures of a page have in common."""
+
+    style_of: Mapping[str, int]
+    num_runs: int
+    across: Across
+
+
 def parts_of(
-    worlds: Mapping[str, Sequence[Group]], style_of: Mapping[str, int], study: Mapping[str, Any] | None
+    worlds: Mapping[str, Sequence[Group]],
+    style_of: Mapping[str, int],
+    study: Mapping[str, Any] | None,
+    across: Across = Across.EPISODES,
 ) -> list[Part]:
     """Return what to show of each world."""
     num_runs = sum(len(group.runs) for groups in worlds.values() for group in groups)
-    return [
-        _part(number, world, groups, style_of, study, num_runs) for number, (world, groups) in enumerate(worlds.items())
-    ]
+    drawing = Drawing(style_of, num_runs, across)
+    return [_part(number, world, groups, drawing, study) for number, (world, groups) in enumerate(worlds.items())]
 
 
-def _part(
-    number: int, world: str, groups: Sequence[Group], style_of: Mapping[str, int], study: Mapping[str, Any] | None,
-    num_runs: int,
-) -> Part:  # fmt: skip
+def _part(number: int, world: str, groups: Sequence[Group], drawing: Drawing, study: Mapping[str, Any] | None) -> Part:
     plot = (study or {}).get("plot")
     wanted = (study or {}).get("metric")
     every = metrics_of(run for group in groups for run in group.runs)
@@ -48,10 +56,9 @@ def _part(
     learned = [each for each in every if each.family != SHARING]
     shared = [each for each in every if each.family == SHARING]
     table, compared = final_table(groups), comparisons(groups)
-    curves = _figure(
-        f"curves-{number}", world, groups, style_of, opening(learned, wanted if plot == "curve" else None), num_runs
-    )
-    sharing = _figure(f"sharing-{number}", world, sharing_groups, style_of, opening(shared, "budget_used"), num_runs)
+    learned = opening(learned, wanted if plot == "curve" else None)
+    curves = _figure(f"curves-{number}", world, groups, learned, drawing)
+    sharing = _figure(f"sharing-{number}", world, sharing_groups, opening(shared, "budget_used"), drawing)
     return Part(
         world, curves, table, _finals_axis(table), compared, _comparisons_axis(compared), sharing,
         sharing_rows(groups), bar_panels(groups, as_shares=plot == "items"),
@@ -63,12 +70,11 @@ def opening(metrics: Sequence[Metric], wanted: str | None) -> list[Metric]:
     return sorted(metrics, key=lambda each: each.name != wanted)
 
 
-def _figure(
-    id: str, world: str, groups: Sequence[Group], style_of: Mapping[str, int], metrics: Sequence[Metric], num_runs: int
-) -> Figure | None:
-    others = points_for_others(num_runs, len(metrics))
-    drawn = ((each, lines_of(groups, each.name, MOST_POINTS if each is metrics[0] else others)) for each in metrics)
-    return figure(id, [(group.label, style_of[group.label]) for group in groups], drawn, f"on {world}")
+def _figure(id: str, world: str, groups: Sequence[Group], metrics: Sequence[Metric], drawing: Drawing) -> Figure | None:
+    others = points_for_others(drawing.num_runs, len(metrics))
+    drawn = ((each, lines_of(groups, each.name, Points() if each is metrics[0] else others)) for each in metrics)
+    styled = [(group.label, drawing.style_of[group.label]) for group in groups]
+    return figure(id, styled, drawn, f"on {world}", drawing.across)
 
 
 def _finals_axis(table: FinalTable) -> Axis:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from consmarl.errors import UsageError
 from consmarl.files import POLICY_GIF
 from consmarl.report.finals import Final, final
 from consmarl.report.runs import Group, Run, shown_run
+
+MOST_PIXELS = 4_000_000  # ours have a hundredth of it
 
 
 class Picture(NamedTuple):
@@ -59,14 +61,17 @@ def _picture(group: Group) -> Picture | None:
 
 
 def _first_frame(moving: bytes, path: Path) -> tuple[bytes, tuple[int, int]]:
+    """Return the first frame as PNG, and its size; only what is a GIF is looked at, and only if it is no bomb."""
     try:
-        opened = Image.open(io.BytesIO(moving))
-    except UnidentifiedImageError as error:
+        # other formats have no business here, and Pillow hands some of them to other programs
+        with Image.open(io.BytesIO(moving), formats=("GIF",)) as picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise UsageError(f"{path} is too large for a report: delete it, or write it anew.")
+            written = io.BytesIO()
+            picture.convert("RGB").quantize().save(written, "PNG", optimize=True)
+            return written.getvalue(), picture.size
+    except (OSError, EOFError, SyntaxError, Image.DecompressionBombError) as error:
         raise UsageError(f"{path} is not a picture: delete it, or write it anew.") from error
-    with opened as picture:
-        written = io.BytesIO()
-        picture.convert("RGB").quantize().save(written, "PNG", optimize=True)
-        return written.getvalue(), picture.size
 
 
 def _data_uri(kind: str, content: bytes) -> str:

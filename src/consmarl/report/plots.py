@@ -1,5 +1,6 @@
 """What figures are made of: numbers of groups of runs, and how they are drawn on matplotlib's axes."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -7,15 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.errors import UsageError
+from consmarl.report.across import TITLES, Across
+from consmarl.report.axes import time_axis
 from consmarl.report.colours import CYCLE, colours_of
-from consmarl.report.finals import drawn_runs
+from consmarl.report.curves import common_points, elsewhere
 from consmarl.report.runs import Group
-from consmarl.report.statistics import Band, band, interval, on_common_episodes
+from consmarl.report.statistics import Band, band, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOT_COUNTERS = {"episode", "env_steps", "seconds", "episodes_evaluated", "return", "return_error"}  # in result.json
+X_LABELS = {Across.EPISODES: "episodes", Across.STEPS: "environment steps", Across.TIME: "training time"}
 WEIGHT_SHAPES = {"PGM": 0.0, "FT": 0.3, "Cleanup": -0.5}  # the paper's a
 WEIGHT_START, WEIGHT_END = 5_000, 80_000  # episodes
 HATCHES = {"-": "", "--": "///", ":": "...", "-.": "xxx"}  # of bars, by the dashes of lines with the same colour
@@ -30,10 +35,10 @@ class Stroke(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """A group's curve: a statistic at each episode and its 95 % interval."""
+    """A group's curve: a statistic at each place along the axis and its 95 % interval."""
 
     label: str
-    episodes: NDArray[np.int64]
+    places: NDArray[np.float64]
     bounds: Band
     num_seeds: int
 
@@ -47,11 +52,17 @@ class Counts:
     num_seeds: int
 
 
-def series_of(group: Group, metric: str) -> Series | None:
+def series_of(group: Group, metric: str, across: Across = Across.EPISODES) -> Series | None:
     """Return a group's mean of a metric at the episodes that its runs have in common; None if there are none."""
-    curves = [curve for curve in (run.curve(metric) for run in drawn_runs(group)) if len(curve[0])]
-    episodes, values = on_common_episodes(curves)
-    return Series(group.label, episodes, band(values), len(curves)) if len(episodes) else None
+    runs, episodes, values = common_points(group, metric)
+    if not len(episodes):
+        return None
+    places = {Across.EPISODES: episodes.astype(np.float64), **elsewhere(runs, episodes)}
+    if across not in places:
+        raise UsageError(
+            f"{group.name} cannot be drawn over {across.value}: not all rows of its runs tell {TITLES[across]}."
+        )
+    return Series(group.label, places[across], band(values), len(runs))
 
 
 def counts_of(group: Group) -> Counts | None:
@@ -59,8 +70,13 @@ def counts_of(group: Group) -> Counts | None:
     results = [run.result for run in group.runs if run.result is not None]
     common = set.intersection(*map(set, results)) - NOT_COUNTERS if results else set()
     names = [name for name in results[0] if name in common] if results else []
-    values = {name: [float(result[name]) for result in results] for name in names}
-    return Counts(group.label, values, len(results)) if names else None
+    values = {name: [result[name] for result in results if _is_finite(result[name])] for name in names}
+    known = {name: each for name, each in values.items() if each}
+    return Counts(group.label, known, len(results)) if known else None
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def strokes_of(labels: Iterable[str]) -> dict[str, Stroke]:
@@ -72,18 +88,24 @@ def strokes_of(labels: Iterable[str]) -> dict[str, Stroke]:
     return strokes
 
 
-def draw_curves(axes: "Axes", curves: Sequence[Series], strokes: Mapping[str, Stroke]) -> None:
+def draw_curves(
+    axes: "Axes", curves: Sequence[Series], strokes: Mapping[str, Stroke], across: Across = Across.EPISODES
+) -> None:
     """Draw each group's mean, with a band of 95 % where it has more than one seed."""
     for curve in curves:
         colour, dash = strokes[curve.label]
         if curve.num_seeds > 1:
             low, high = curve.bounds.low, curve.bounds.high
-            axes.fill_between(curve.episodes, low, high, facecolor=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(curve.places, low, high, facecolor=colour, alpha=0.15, linewidth=0)
             for edge in (low, high):  # bands lie on one another: their edges tell whose is whose
-                axes.plot(curve.episodes, edge, color=colour, alpha=0.45, linewidth=0.5)
-        axes.plot(curve.episodes, curve.bounds.estimate, dash, color=colour, linewidth=1.6, label=curve.label)
-    axes.set_xlabel("episodes")
-    _tick_thousands(axes)
+                axes.plot(curve.places, edge, color=colour, alpha=0.45, linewidth=0.5)
+        axes.plot(curve.places, curve.bounds.estimate, dash, color=colour, linewidth=1.6, label=curve.label)
+    axes.set_xlabel(X_LABELS[across])
+    if across is Across.TIME:
+        ticks = time_axis(max(float(curve.places[-1]) for curve in curves)).ticks
+        axes.set_xticks([place for place, _ in ticks], [label for _, label in ticks])
+    else:
+        _tick_thousands(axes)
     axes.margins(x=0.02)
 
 

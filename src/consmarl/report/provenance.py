@@ -1,16 +1,16 @@
-"""How runs were made: settings, versions, machines, commands, and one row for each run."""
+"""How runs were made: versions, machines, commands, and one row for each run."""
 
-import json
+import math
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from consmarl.files import VIEW
+from consmarl.report.faults import notes_on
 from consmarl.report.finals import Final, final
-from consmarl.report.runs import Group, Run, flat_settings
+from consmarl.report.runs import Group, Run
 
 
 class RunRow(NamedTuple):
@@ -27,13 +27,7 @@ class RunRow(NamedTuple):
     seconds: float | None
     path: str
     view: str | None  # address of the page that replays its recorded episodes
-
-
-class Setting(NamedTuple):
-    """A setting in which runs differ: its values, and who has which."""
-
-    name: str
-    values: list[tuple[str, list[str]]]  # (value, groups)
+    notes: list[str]  # on what could not be used of its files
 
 
 class Fact(NamedTuple):
@@ -58,6 +52,7 @@ def _run_row(run: Run, label: str, state: str, near: Path) -> RunRow:
     return RunRow(
         run.world, label, run.seed, state, run.failure, run.episode, run.config.get("episodes"), final(run),
         seconds_of(run), shown_path(run.path, near), link_to_view(run, near),
+        [f"{note.file}: {note.text}" for note in notes_on(run)],
     )  # fmt: skip
 
 
@@ -84,59 +79,38 @@ def shown_path(path: Path, near: Path) -> str:
 
 def seconds_of(run: Run) -> float | None:
     """Return how long a run took, or has taken so far; None where nothing was written down."""
-    if run.result is not None and run.result.get("seconds") is not None:
-        return float(run.result["seconds"])
-    parts = [row["seconds"] for row in run.rows if "seconds" in row]
-    return float(sum(parts)) if parts else None
-
-
-def settings(groups: Sequence[Group]) -> tuple[dict[str, str], list[Setting]]:
-    """Return the settings that all runs share, and those in which groups differ but for their world."""
-    flat = [_flat(group.runs[0].config) for group in groups]
-    common: dict[str, str] = {}
-    differing: list[Setting] = []
-    for name in dict.fromkeys(name for config in flat for name in config):
-        holders: dict[str, list[Group]] = {}
-        for group, config in zip(groups, flat, strict=True):
-            holders.setdefault(_value(config.get(name)), []).append(group)
-        if len(holders) == 1:
-            common[name] = next(iter(holders))
-        elif name not in ("env", "set"):  # which the world's name tells
-            differing.append(Setting(name, [(value, _titles(those, groups)) for value, those in holders.items()]))
-    return common, differing
-
-
-def _titles(some: Sequence[Group], groups: Sequence[Group]) -> list[str]:
-    """Name groups by their label alone where all that bear it are meant, in whatever world."""
-    num_of = Counter(group.label for group in groups)
-    num_here = Counter(group.label for group in some)
-    titles = (group.label if num_here[group.label] == num_of[group.label] else group.name for group in some)
-    return list(dict.fromkeys(titles))
-
-
-def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    return flat_settings({name: value for name, value in config.items() if name != "seed"})
-
-
-def _value(value: Any) -> str:
-    if value is None or value == []:
-        return "by default"
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    written = [row["seconds"] for row in run.rows if "seconds" in row]
+    seconds = run.result["seconds"] if run.result and "seconds" in run.result else sum(written) if written else math.nan
+    return float(seconds) if math.isfinite(seconds) else None
 
 
 def versions(runs: Sequence[Run]) -> list[Fact]:
     """Return the versions that sessions of these runs were made with."""
     return _counted(
-        [[" · ".join(f"{name} {version}" for name, version in session.get("versions", {}).items())
+        [[" · ".join(f"{name} {version}" for name, version in (session.get("versions") or {}).items())
           for session in _sessions(run)] for run in runs]
     )  # fmt: skip
 
 
 def machines(runs: Sequence[Run]) -> list[Fact]:
     """Return the machines that sessions of these runs were made on."""
-    return _counted([[_machine(session.get("machine", {})) for session in _sessions(run)] for run in runs])
+    return _counted([machines_of(run) for run in runs])
+
+
+def machines_of(run: Run) -> list[str]:
+    """Return the machines that a run was made on, each once."""
+    found = (_machine(session.get("machine") or {}) for session in _sessions(run))
+    return list(dict.fromkeys(machine for machine in found if machine))
+
+
+def commits(runs: Sequence[Run]) -> list[Fact]:
+    """Return the commits of the code that sessions of these runs were made with, where that is known."""
+    return _counted([[_commit(session.get("git") or {}) for session in _sessions(run)] for run in runs])
+
+
+def _commit(git: Mapping[str, Any]) -> str:
+    commit = git.get("commit") or ""
+    return f"{commit}, with changes that were not committed" if commit and git.get("is_dirty") else str(commit)
 
 
 def started(runs: Sequence[Run]) -> list[str]:
@@ -161,8 +135,9 @@ def _machine(machine: dict[str, Any]) -> str:
     parts = [machine.get("processor"), machine.get("system")]
     if "cores" in machine:
         parts.insert(1, f"{machine['cores']} core{'s' if machine['cores'] != 1 else ''}")
-    if "memory_gigabytes" in machine:
-        parts.insert(2, f"{machine['memory_gigabytes']:g} GB")
+    memory = machine.get("memory_gigabytes")
+    if isinstance(memory, int | float) and 0 < memory < 1e9:
+        parts.insert(2, f"{memory:g} GB")
     return " · ".join(str(part) for part in parts if part)
 
 

@@ -86,5 +86,6 @@ def landmarks_for(world: str, methods_shown: set[str]) -> list[Landmark]:
 def _is_the_method_itself(group: Group) -> bool:
     """Whether agents share as their method does; when they begin and how much they may ask goes with a run's length."""
     run = group.runs[0]
-    set_here = {name for name, value in flat_settings(run.config).items() if "." in name and value is not None}
+    options = {name for name, value in flat_settings(run.config).items() if "." in name and value is not None}
+    set_here = options - run.by_default
     return set_here <= {"share.start_episode", "share.budget_requests"} and run.facts.get("label") in (None, run.method)

@@ -1,18 +1,22 @@
 """Runs as they lie on disk: reading one takes JSON and nothing of what made it."""
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.errors import UsageError
 from consmarl.files import CONFIG, FACTS, FAILURE, METRICS, RESULT
+from consmarl.metrics_rows import Fault
+from consmarl.report.across import Across
+from consmarl.report.reading import read_config, read_facts, read_failure, read_metrics, read_result
 
 METHOD_NAMES = {
     "iql": "IQL", "adhoc-td": "AdHocTD", "cons": "CONS", "i2q": "I2Q", "seql": "SEQL", "ga-comm": "GA-Comm",
@@ -20,6 +24,7 @@ METHOD_NAMES = {
 }  # fmt: skip
 SHARING_METHODS = ("adhoc-td", "cons")
 GROUPS = ("share", "learn")  # groups of settings
+BY_DEFAULT = "by_default"  # names of settings that were left to method, preset, world and length
 # Settings that decide what is written down and not what is learned: runs that differ in them alone are of one kind.
 HOUSEKEEPING = {
     "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
@@ -39,6 +44,8 @@ class Run:
     rows: list[dict[str, Any]]
     result: dict[str, Any] | None  # of a finished run
     failure: str | None
+    faults: list[Fault] = field(default_factory=list)  # lines of metrics that were skipped
+    not_finite: dict[str, int] = field(default_factory=dict)  # how often a metric is NaN or infinite
 
     @property
     def seed(self) -> int:
@@ -78,15 +85,35 @@ class Run:
         episodes = np.array([episode for episode, _ in points], np.int64)
         return episodes, np.array([value for _, value in points], np.float64)
 
+    def place(self, across: Across, episodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return where the run is after some of the episodes that it has rows of; NaN where nobody wrote it down."""
+        known, places = self._places
+        return places[across][np.searchsorted(known, episodes)]
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int64], dict[Across, NDArray[np.float64]]]:
+        """Episodes of all rows, and where the run was then; before its first episode it is nowhere yet, 0."""
+        episodes = [row["episode"] for row in self.rows]
+        steps = [row.get("env_steps", math.nan if row["episode"] else 0.0) for row in self.rows]
+        seconds = [row.get("seconds", math.nan if row["episode"] else 0.0) for row in self.rows]
+        places = {Across.EPISODES: episodes, Across.STEPS: steps, Across.TIME: np.cumsum(seconds)}
+        return np.array(episodes, np.int64), {each: np.array(of_rows, np.float64) for each, of_rows in places.items()}
+
     @cached_property
     def kind(self) -> dict[str, Any]:
         """Settings that make runs one of a kind: all but the seed and what is housekeeping."""
         return flat_settings({name: value for name, value in self.config.items() if name not in HOUSEKEEPING})
 
+    @cached_property
+    def by_default(self) -> frozenset[str]:
+        """Names of the settings that nobody set; in older runs, those that have no value."""
+        open_settings = (name for name, value in flat_settings(self.config).items() if value is None)
+        return frozenset(self.config.get(BY_DEFAULT) or open_settings)
+
 
 def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
     """Return settings with those of groups beside the others: `share.NAME`, `learn.NAME`."""
-    plain = {name: value for name, value in config.items() if name not in GROUPS}
+    plain = {name: value for name, value in config.items() if name not in (*GROUPS, BY_DEFAULT)}
     return plain | {f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()}
 
 
@@ -109,23 +136,49 @@ class Group:
         return f"{self.world} · {self.label}"
 
 
+class Found(NamedTuple):
+    """The runs that directories hold."""
+
+    runs: list[Run]
+    left_out: list[str]  # a sentence for each run that cannot be read
+
+
 def read_run(path: Path) -> Run:
-    """Read a run's directory; a last row that is still being written is passed over."""
+    """Read a run's directory; rows of metrics that cannot be used are left out, and `faults` names them."""
     if not (path / CONFIG).is_file():
         raise UsageError(f"{path} is not the directory of a run: it has no {CONFIG}.")
-    failure = _json(path / FAILURE) or {}
+    metrics = read_metrics(path / METRICS)
     return Run(
         path=path,
-        config=_json(path / CONFIG) or {},
-        facts=_json(path / FACTS) or {},
-        rows=list(_rows(path / METRICS)),
-        result=_json(path / RESULT),
-        failure=failure.get("error"),
+        config=read_config(path / CONFIG),
+        facts=read_facts(path / FACTS),
+        rows=metrics.rows,
+        result=read_result(path / RESULT),
+        failure=read_failure(path / FAILURE),
+        faults=metrics.faults,
+        not_finite=metrics.not_finite,
     )
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
-    """Read all runs in these directories, at any depth; each run once."""
+    """Read all runs in these directories, at any depth; each run once. One that cannot be read is an error."""
+    return [read_run(path) for path in _all_run_directories(paths)]
+
+
+def find_runs(paths: Iterable[Path]) -> Found:
+    """Read all runs in these directories as `read_runs` does, but leave out those that cannot be read."""
+    found = Found([], [])
+    for path in _all_run_directories(paths):
+        try:
+            found.runs.append(read_run(path))
+        except UsageError as error:
+            found.left_out.append(str(error))
+    if not found.runs:
+        raise UsageError(f"none of the runs can be read: {found.left_out[0]}")
+    return found
+
+
+def _all_run_directories(paths: Iterable[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in map(Path, paths):
         inside = list(_run_directories(path))
@@ -134,7 +187,7 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
         if not inside:
             raise UsageError(f"{path} holds no run: a run's directory has a {CONFIG}.")
         found |= dict.fromkeys(inside)
-    return [read_run(path) for path in found]
+    return list(found)
 
 
 def grouped(runs: Iterable[Run]) -> list[Group]:
@@ -155,8 +208,9 @@ def grouped(runs: Iterable[Run]) -> list[Group]:
 
 def shown_run(group: Group) -> Run | None:
     """Return the run that stands for its group: the finished one in the middle by final return."""
-    finished = [(float(run.result["return"]), run.seed, run) for run in group.runs if run.result is not None]
-    return sorted(finished)[len(finished) // 2][2] if finished else None
+    finished = [(float(run.result.get("return", math.nan)), run) for run in group.runs if run.result is not None]
+    known = sorted((each for each in finished if math.isfinite(each[0])), key=lambda each: (each[0], each[1].seed))
+    return known[len(known) // 2][1] if known else None
 
 
 def _once_a_seed(runs: list[Run]) -> list[Run]:
@@ -169,9 +223,11 @@ def _once_a_seed(runs: list[Run]) -> list[Run]:
 
 
 def _label(run: Run, groups: list[list[Run]]) -> str:
-    rivals = [each[0].kind for each in groups if each[0].world == run.world and each[0].method == run.method]
-    names = sorted({name for kind in rivals for name in kind})
-    told_apart_by = [name for name in names if len({json.dumps(kind.get(name)) for kind in rivals}) > 1]
+    rivals = [each[0] for each in groups if each[0].world == run.world and each[0].method == run.method]
+    names = sorted({name for rival in rivals for name in rival.kind})
+    differing = [name for name in names if len({json.dumps(rival.kind.get(name)) for rival in rivals}) > 1]
+    # what nobody set follows from something that somebody did set, or else from another version
+    told_apart_by = [name for name in differing if any(name not in rival.by_default for rival in rivals)] or differing
     details = [f"{name.rpartition('.')[2]} {_shown(run.kind[name])}" for name in told_apart_by
                if run.kind.get(name) is not None]  # fmt: skip
     return ", ".join([run.method, *details])
@@ -187,26 +243,3 @@ def _run_directories(path: Path) -> Iterator[Path]:
             names.clear()  # a run holds no other runs
             yield Path(directory)
         names.sort()
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    if not path.is_file():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            return  # its writer was killed, or has not finished
-        yield row
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(read, dict):
-        raise UsageError(f"{path} should hold an object, such as {{}}.")
-    return read

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from consmarl.report import reference
-from consmarl.report.finals import Final, best_first, drawn_runs, final_mean, final_values, finals, scalar_curve
+from consmarl.report.finals import Final, best_first, drawn_runs, final_mean, final_values, finals, finite_curve
 from consmarl.report.reference import Landmark, Recorded
 from consmarl.report.runs import Curve, Group
 from consmarl.report.statistics import (
@@ -138,7 +138,7 @@ def _verdict(is_established: bool, num_seeds: int, is_provisional: bool) -> str:
 def _final_row(group: Group, level: float) -> FinalRow:
     reached = finals(group)
     values = [each.value for each in reached.values()]
-    evaluated = (scalar_curve(run, "evaluation_return") for run in drawn_runs(group))
+    evaluated = (finite_curve(run, "evaluation_return") for run in drawn_runs(group))
     curves = [curve for curve in evaluated if len(curve[0])]
     areas = [area_under_curve(*curve) for curve in curves]
     return FinalRow(

@@ -66,6 +66,14 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
 
 
+def short_duration(seconds: float | None) -> str:
+    """Return the time of a single thing, with three digits in the unit that fits it."""
+    if seconds is None or not math.isfinite(seconds):
+        return NOT_KNOWN
+    value, unit = (seconds, "s") if seconds >= 1 else (1e3 * seconds, "ms")
+    return f"{number(value, 0 if value >= 100 else 1 if value >= 10 else 2)} {unit}"
+
+
 def duration(seconds: float | None) -> str:
     """Return a time in two units at most."""
     if seconds is None or not math.isfinite(seconds):

@@ -4,6 +4,8 @@ The caller learns as it likes. In every step it hands in its agents' observation
 function that asks a teammate for its Q-values in a student's place; it gets back what each agent should do.
 """
 
+import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,7 +19,7 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.interface import Situation
-from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
 from consmarl.sharing.options import AskGate
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
@@ -26,6 +28,7 @@ from consmarl.sharing.visits import Visits, key_of
 # (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
 Observations = Sequence[ArrayLike] | NDArray[Any]  # one for each agent
+MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange names an action by a byte
 
 
 class Advisor:
@@ -34,12 +37,26 @@ class Advisor:
     Counts of observations are exact: an observation is told by its bytes, so give it the same dtype every time.
     """
 
-    def __init__(self, num_agents: int, num_actions: int, sharing: Mechanism | None = None, *, seed: int = 0) -> None:
-        """Begin with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`."""
-        self.sharing = Cons() if sharing is None else sharing
-        if not isinstance(self.sharing, Mechanism):
+    def __init__(
+        self,
+        num_agents: int,
+        num_actions: int,
+        sharing: Mechanism | None = None,
+        *,
+        seed: int = 0,
+        episodes: int | None = None,
+    ) -> None:
+        """Begin with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`.
+
+        `episodes` is how many you are going to play. The usual start of sharing, after 5,000 episodes, then fits them:
+        an eighth of a run of less than 40,000. A `start_episode` of your own stays as it is.
+        """
+        if sharing is not None and not isinstance(sharing, Mechanism):
             raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
+        self.sharing = _fitting(Cons() if sharing is None else sharing, episodes)
         validation.whole_number("seed", seed, least=0)
+        validation.whole_number("num_agents", num_agents, least=1, most=MOST_AGENTS)
+        validation.whole_number("num_actions", num_actions, least=1, most=MOST_ACTIONS)
         purse = self.sharing.purse(num_agents, num_actions)
         self.num_agents, self.num_actions, self.seed = num_agents, num_actions, seed
         self.requests_left = np.full(num_agents, purse.requests, np.int64)
@@ -209,6 +226,32 @@ class Advisor:
         if numbers.shape != shape or not np.isfinite(numbers).all():
             raise UsageError(f"{what} must be finite numbers of shape {shape}, not {numbers.dtype}{numbers.shape}.")
         return numbers
+
+
+def _fitting(sharing: Mechanism, episodes: int | None) -> Mechanism:
+    """Return the mechanism with a start of sharing that fits the run, or warn of a start that nobody may expect."""
+    is_usual = sharing.start_episode == Mechanism.start_episode
+    if episodes is None:
+        if is_usual:
+            _warn(
+                f"nothing is shared until episode {sharing.start_episode:,} is over: pass "
+                f"{type(sharing).__name__}(start_episode=0) to share from the second episode on, or episodes=… to let "
+                "the start fit your run."
+            )
+        return sharing
+    validation.whole_number("episodes", episodes, least=1)
+    if is_usual:
+        sharing = dataclasses.replace(sharing, start_episode=fitted_start(sharing.start_episode, episodes))
+    if never_begins(sharing.start_episode, episodes):
+        _warn(
+            f"nothing will be shared in {episodes:,} episodes: sharing begins after episode {sharing.start_episode:,}, "
+            "so pass a smaller start_episode."
+        )
+    return sharing
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=4)  # where somebody made an Advisor
 
 
 @jax.jit

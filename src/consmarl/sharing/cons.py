@@ -50,7 +50,7 @@ class Cons(Mechanism):
         super().__post_init__()
         if validation.finite_number("weight_shape", self.weight_shape) > 1:
             raise UsageError(f"weight_shape must be at most 1, not {self.weight_shape}: w_n may not rise above 1.")
-        validation.probability("fixed_negative_weight", self.fixed_negative_weight)
+        validation.fraction("fixed_negative_weight", self.fixed_negative_weight)
         if not 0 < validation.finite_number("update_rate", self.update_rate) <= 1:
             raise UsageError(f"update_rate must be above 0 and at most 1, not {self.update_rate}.")
         for name in ("policy_temperature", "temperature"):

@@ -93,10 +93,14 @@ def has_room_for(table: CountTable, num_new: int) -> bool:
 
 def grown(table: CountTable, num_new: int) -> CountTable:
     """Return a table with the same counts and room for so many further keys: the next size, four times as large."""
-    num_places = table.num_places
-    while int(table.num_filled) + num_new > MAX_LOAD * num_places:
+    return _refilled(table, empty_table(places_for(table.num_places, int(table.num_filled) + num_new)))
+
+
+def places_for(num_places: int, num_keys: int) -> int:
+    """Return the size that a table of `num_places` grows to for so many keys."""
+    while num_keys > MAX_LOAD * num_places:
         num_places *= 4
-    return _refilled(table, empty_table(num_places))
+    return num_places
 
 
 @jax.jit

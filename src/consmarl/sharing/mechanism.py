@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from consmarl.environments import validation
 from consmarl.errors import UsageError
+from consmarl.records import replaced, settle, typed
 from consmarl.sharing import equations
 from consmarl.sharing.counters import CountTable, count, empty_table, grown, has_room_for
 from consmarl.sharing.fingerprints import fingerprint, of_agent
@@ -19,11 +20,22 @@ from consmarl.sharing.record import StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
+PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the usual start
 
 # what the authors' code does in both methods, and the paper in neither
 RELEASED = dict(
     ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
 )
+
+
+def fitted_start(start_episode: int, num_episodes: int) -> int:
+    """Return the start of sharing in a run of so many episodes: the usual one, or an eighth of a shorter run."""
+    return min(start_episode, num_episodes // PART_BEFORE_SHARING)
+
+
+def never_begins(start_episode: int, num_episodes: int) -> bool:
+    """Whether a run is over before sharing begins; its last episode is number `num_episodes` − 1."""
+    return start_episode >= num_episodes - 1
 
 
 class SharingState(NamedTuple):
@@ -60,12 +72,13 @@ class Mechanism(Sharing):
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]]
 
     @classmethod
-    def preset(cls, preset: Preset, **changes: Any) -> Self:
-        """Return settings that belong together, with changes."""
-        return cls(**{**cls.PRESETS[preset], **changes})
+    def preset(cls, preset: Preset | str, **changes: Any) -> Self:
+        """Return settings that belong together, with changes; a preset may be named by its word."""
+        return replaced(cls(**cls.PRESETS[typed("preset", Preset, preset)]), changes)
 
     def __post_init__(self) -> None:
-        """Check what can be checked."""
+        """Bring what was given into its types, and check what can be checked."""
+        settle(self)
         if validation.finite_number("ask_scale", self.ask_scale) <= 0:
             raise UsageError(f"ask_scale must be above 0, not {self.ask_scale}: at 0 everybody always asks.")
         for name in ("budget_requests", "start_episode"):

@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from consmarl.errors import UsageError
+from consmarl.json_files import parse_json_object
 
 FORMAT = 1
 TENSORS = "state.safetensors"
@@ -29,6 +30,8 @@ _REPLACED = ".replaced"  # a visible name: between two renames it may be the onl
 _NAME = re.compile(rf"checkpoint-(\d{{9,}})({re.escape(_REPLACED)})?")
 # What safetensors reads back as well as writes. 64 bits are left out: JAX would cut them to 32 without a word.
 _DTYPES = {"bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32"}
+# Random keys: how JAX names their dtypes and what makes them; ours are of its default.
+_KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
 
 
 class Restored(NamedTuple):
@@ -90,7 +93,7 @@ def restore(directory: Path, like: Any) -> Restored:
             damaged.append(str(error))
             continue
         saved = {leaf["name"]: leaf for leaf in manifest["leaves"]}
-        wanted = like(manifest["facts"]) if callable(like) else like
+        wanted = like(_sizes(path, manifest)) if callable(like) else like
         expected = _named_leaves(wanted)
         _require_match(path, saved, expected)
         leaves = [_placed(tensors[name], saved[name], leaf) for name, leaf in expected.items()]
@@ -98,6 +101,14 @@ def restore(directory: Path, like: Any) -> Restored:
         return Restored(manifest["number"], state, manifest["facts"], damaged)
     found = "; ".join(each.removesuffix(".") for each in damaged) or "nothing was saved there"
     raise UsageError(f"there is no whole checkpoint in {directory}: {found}.")
+
+
+def _sizes(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts that tell how large arrays are, unless the file has no room for such arrays."""
+    facts: dict[str, Any] = manifest["facts"]
+    if any(isinstance(each, int) and not 0 <= each <= manifest["size"] for each in facts.values()):
+        raise UsageError(f"{path} is damaged: its facts tell of arrays that its {TENSORS} has no room for.")
+    return facts
 
 
 def numbers(directory: Path) -> list[int]:
@@ -221,12 +232,31 @@ def _candidates(directory: Path) -> list[tuple[int, Path]]:
 
 def _checked_manifest(path: Path) -> dict[str, Any]:
     with _explained(f"{path} is damaged: its {MANIFEST} cannot be read", _DamagedError):
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    if not isinstance(manifest, dict) or manifest.pop("manifest_checksum", None) != _manifest_checksum(manifest):
+        content = (path / MANIFEST).read_bytes()
+    try:
+        manifest = parse_json_object(content, "it")
+    except UsageError as error:
+        raise _DamagedError(f"{path} is damaged: its {MANIFEST} cannot be read ({str(error).rstrip('.')}).") from error
+    if manifest.pop("manifest_checksum", None) != _manifest_checksum(manifest):
         raise _DamagedError(f"{path} is damaged: the checksum of its {MANIFEST} is wrong.")
-    if manifest["format"] != FORMAT:
-        raise UsageError(f"{path} has format {manifest['format']}, and this version of consmarl reads {FORMAT}.")
+    if manifest.get("format") != FORMAT:
+        raise UsageError(f"{path} has format {manifest.get('format')}, and this version of consmarl reads {FORMAT}.")
+    if not _is_manifest(manifest):
+        raise _DamagedError(f"{path} is damaged: its {MANIFEST} does not tell all that it should.")
     return manifest
+
+
+def _is_manifest(manifest: Mapping[str, Any]) -> bool:
+    """Whether all is there, and of its type: a right checksum does not tell who made it."""
+    kinds = {"number": int, "facts": dict, "leaves": list, "size": int, "checksum": int}
+    if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return all(
+        isinstance(leaf, dict)
+        and all(isinstance(leaf.get(name), kind) for name, kind in (("name", str), ("dtype", str), ("shape", list)))
+        and _KEYS.get(leaf["dtype"]) == leaf.get("key_impl")
+        for leaf in manifest["leaves"]
+    )
 
 
 def _checked_tensors(path: Path, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -236,7 +266,20 @@ def _checked_tensors(path: Path, manifest: Mapping[str, Any]) -> dict[str, np.nd
             raise _DamagedError(f"{path} is damaged: its {TENSORS} has {size} bytes instead of {manifest['size']}.")
         if _file_checksum(tensors) != manifest["checksum"]:
             raise _DamagedError(f"{path} is damaged: the checksum of its {TENSORS} is wrong.")
-        return load_file(tensors)
+        loaded = load_file(tensors)
+    for leaf in manifest["leaves"]:
+        there = loaded.get(leaf["name"])
+        if there is None or not _fits(there, leaf):
+            raise _DamagedError(f"{path} is damaged: {leaf['name']} in its {TENSORS} is not {_kind(leaf)}.")
+    return loaded
+
+
+def _fits(tensor: np.ndarray, described: Mapping[str, Any]) -> bool:
+    shape = list(tensor.shape)
+    if "key_impl" in described:
+        size = jax.random.key_data(jax.random.key(0, impl=described["key_impl"])).size
+        return tensor.dtype == np.uint32 and shape == [*described["shape"], size]
+    return tensor.dtype.name == described["dtype"] and shape == described["shape"]
 
 
 def _manifest_checksum(manifest: Mapping[str, Any]) -> int:

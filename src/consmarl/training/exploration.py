@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.learners.policy_gradient import mixed_log_policy
+from consmarl.records import settle
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class LinearSchedule:
     start: float = 1.0
     end: float = 0.05
     anneal_steps: int = 50_000
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
 
     def __call__(self, num_env_steps: jax.Array) -> jax.Array:
         """Return the value after so many environment steps."""

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.learners.interface import AnyLearner
+from consmarl.records import settle
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
 from consmarl.training.exploration import EpsilonGreedy, Exploration, LinearSchedule
@@ -59,6 +60,10 @@ class RunParts:
     replay_episodes: int = 10_000
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
 
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
+
     @property
     def replay(self) -> Replay:
         """The ring, rounded up to a multiple of what is added at once."""
@@ -84,6 +89,9 @@ class RunParts:
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
         """Return the state before the first episode, or one of the size that `facts` of a later one tell."""
+        return self._first_state(seed, facts)
+
+    def _first_state(self, seed: int, facts: Mapping[str, Any]) -> TrainState:
         key_weights, key_run = jax.random.split(jax.random.key(seed))
         zero = jnp.zeros((), jnp.int32)
         learner_state = _init_learner(self.learner, key_weights)
@@ -91,10 +99,17 @@ class RunParts:
         sharing = self.sharing.sized(sharing, facts)
         return TrainState(learner_state, sharing, self.replay.init(), key_run, zero, jnp.copy(zero))
 
+    def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
+        """Return the shapes of what `init` makes on one device, without making it."""
+        return jax.eval_shape(lambda: self._first_state(0, facts))
+
+    def num_visits(self, num_rounds: int) -> int:
+        """Return how many observations so many rounds can meet."""
+        return num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
+
     def with_room(self, state: TrainState, num_rounds: int) -> TrainState:
         """Return the state with room for all that so many rounds can meet."""
-        num_visits = num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
-        return state._replace(sharing=self.sharing.with_room(state.sharing, num_visits))
+        return state._replace(sharing=self.sharing.with_room(state.sharing, self.num_visits(num_rounds)))
 
 
 @functools.lru_cache

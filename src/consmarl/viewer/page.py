@@ -16,15 +16,22 @@ from consmarl.report.words import plural
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.record import Reply
+from consmarl.viewer import pairs
 from consmarl.viewer.absorbed import absorbed
+from consmarl.viewer.glossary import glossary_of, values_of
 from consmarl.viewer.moments import episode_block, start_of
 from consmarl.viewer.summaries import series_of, summary_of
 from consmarl.viewer.view import Viewed
 
 PACKAGE = "consmarl.viewer"
-SCRIPTS = ("base.js", "episode.js", "board.js", "exchange.js", "sees.js", "team.js", "chart.js", "overtime.js",
-           "pane.js", "player.js", "main.js")  # fmt: skip
+SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "leftout.js", "exchange.js", "sees.js",
+           "team.js", "chart.js", "paired.js", "overtime.js", "pane.js", "player.js", "main.js")  # fmt: skip
 SOON_SHARE, LATE_SHARE = 0.1, 0.75  # of the episodes in which sharing is on
+PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and when they were
+    exchanges.EVALUATION: ("e", "Evaluation", "greedy, without sharing, after {after:,} episodes"),
+    exchanges.STAGED: ("s", "Staged", "as training goes on after {after:,} episodes"),
+    exchanges.SILENT: ("s", "Staged", "as training goes on after {after:,} episodes, but nobody asks"),
+}
 CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
 
 
@@ -32,17 +39,22 @@ def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
     """Write the page; return its path."""
     blocks: list[str] = []
     runs = [_described(each, name, blocks) for each, name in zip(viewed, _names(viewed), strict=True)]
+    compared = _compared(viewed)
+    glossary = {key: entry._asdict() for key, entry in glossary_of([each.sharing for each in viewed]).items()}
     text = template_environment(PACKAGE).get_template("view.html.jinja").render(
         css=template_text("consmarl.report", "theme.css") + template_text(PACKAGE, "view.css"),
         script=template_text("consmarl.report", "theme.js") + template_text(PACKAGE, *SCRIPTS),
         title=_title(viewed, runs),
         lead=_lead(viewed, runs),
         agents=[_colours(colour) for colour in map(hexadecimal, AGENT_COLOURS)],
-        data=safe_json({"runs": runs, "cell": CELL, "replies": {reply.name: reply.value for reply in Reply}}),
+        glossary=glossary,
+        pairs=compared,
+        data=safe_json({"runs": runs, "cell": CELL, "replies": {reply.name: reply.value for reply in Reply},
+                        "glossary": glossary, "pairs": compared}),
         blocks=blocks,
     )  # fmt: skip
     with replacing(out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="replace")  # half a character in a label is no character
     return out
 
 
@@ -62,7 +74,22 @@ def _names(viewed: Sequence[Viewed]) -> list[str]:
     return next((names for names in kinds if len(set(names)) == len(names)), by_place)
 
 
+def _is_paired(viewed: Sequence[Viewed]) -> bool:
+    """Tell whether episodes are compared with their twins in which nobody asks."""
+    return viewed[-1].episodes[0].kind == exchanges.SILENT
+
+
+def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
+    """Return what sharing does to the return, where that is what the page shows."""
+    if not _is_paired(viewed):
+        return None
+    told, silent = (each.episodes for each in viewed)
+    return pairs.described(pairs.paired_returns(told, silent))
+
+
 def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
+    if _is_paired(viewed):
+        return f"{viewed[0].run.method} on {viewed[0].run.world}, with and without sharing"
     return f"{' and '.join(run['name'] for run in runs)} on {viewed[0].run.world}"
 
 
@@ -77,7 +104,7 @@ def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
             sentences.append(f"{who}nobody shares knowledge in them.")
             continue
         if each.episodes[0].kind == exchanges.SILENT:
-            sentences.append("Then the same, with the same chances, but nobody asks.")
+            sentences.append("Beside them are the same episodes with the same chances, but nobody asks.")
             continue
         asked, answered, changed = (sum(total[name] for total in totals) for name in ("requests", "answers", "changed"))
         begin = f"{who}sharing begins after episode {each.sharing.start_episode:,}; "
@@ -111,13 +138,16 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
         "actions": list(world.action_names) if world else [f"action {number}" for number in range(first.num_actions)],
         "sharing": config.sharing_kind.value,
         "has_values": config.entry.is_value_based,
+        "is_silent": first.kind == exchanges.SILENT,
         "settings": _settings(viewed),
+        "values": values_of(sharing),
         "episodes": episodes,
         "series": series_of(viewed.run),
     }
     if isinstance(sharing, Mechanism):
         purse = sharing.purse(first.num_agents, first.num_actions)
         described |= {"start_episode": sharing.start_episode, "budgets": purse._asdict(),
+                      "ask_gate": sharing.ask_gate.value,
                       "has_answer_budget": sharing.enforces_answer_budget}  # fmt: skip
     if world:
         described["world"] = {
@@ -135,20 +165,15 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
     """Return what an episode is called, and when it was."""
-    number, after = recorded.episode, f"{recorded.header.get('after', 0):,}"
-    played = {
-        exchanges.EVALUATION: ("e", "Evaluation", f"greedy, without sharing, after {after} episodes"),
-        exchanges.STAGED: ("s", "Staged", f"as training goes on after {after} episodes"),
-        exchanges.SILENT: ("s", "Staged", f"as training goes on after {after} episodes, but nobody asks"),
-    }
-    if recorded.kind in played:
-        letter, word, note = played[recorded.kind]
+    number = recorded.episode
+    if recorded.kind in PLAYED:
+        letter, word, note = PLAYED[recorded.kind]
         return {
             "key": f"{letter}{number}",
             "kind": recorded.kind,
             "number": number,
             "name": f"{word} {number}",
-            "note": note,
+            "note": note.format(after=recorded.header["after"]),
         }
     return {"key": str(number), "kind": recorded.kind, "number": number, "name": f"Episode {number:,}",
             "note": _phase(number, viewed)}  # fmt: skip
@@ -161,27 +186,23 @@ def _phase(number: int, viewed: Viewed) -> str:
     if number <= start:
         return "before sharing"
     share = (number - start) / max(end - start, 1)
-    return "soon after sharing began" if share <= SOON_SHARE else "late in the run" if share >= LATE_SHARE else "later"
+    return "soon after sharing began" if share <= SOON_SHARE else "late in the run" if share >= LATE_SHARE else "midway"
 
 
 def _settings(viewed: Viewed) -> list[list[str]]:
-    """Return the settings of sharing that numbers on the page come of."""
+    """Return the choices that numbers on the page depend on, besides the values of symbols."""
     sharing = viewed.sharing
     if not isinstance(sharing, Mechanism):
         return []
-    rows: list[tuple[str, Any]] = [
+    rows: list[tuple[str, str]] = [
         ("preset", viewed.config.preset.value),
         ("who may ask", sharing.ask_gate.value),
         ("when", sharing.ask_when.value),
-        ("υ_a, how soon familiarity ends asking", sharing.ask_scale),
     ]
     if isinstance(sharing, Cons):
         rows += [
-            ("knowledge", sharing.knowledge.value),
-            ("τ, how far answers move a probability", sharing.update_rate),
-            ("T, temperature of policies", sharing.policy_temperature),
-            ("κ, temperature of the new policy", sharing.temperature),
-            ("weights add up to 1 among", sharing.normalisation.value),
+            ("which knowledge counts", sharing.knowledge.value),
+            ("weights of teachers add up to 1 among", sharing.normalisation.value),
             ("how the action is drawn", sharing.sampling.value),
         ]
-    return [[name, str(value)] for name, value in rows]
+    return [list(row) for row in rows]

@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from consmarl.errors import UsageError
 from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.files import METRICS
 from consmarl.report.runs import Run
 from consmarl.sharing.record import Reply
 from consmarl.viewer.absorbed import Absorbed
 
 SERIES = ("requests", "answers", "advised", "requests_left", "answers_left", "return")
+LARGEST = 1e300  # whole numbers in JSON know no bounds
 
 
 def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, Any]:
@@ -43,8 +46,17 @@ def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, A
 
 def series_of(run: Run) -> dict[str, list[float]]:
     """Return how sharing went over the run: columns of its rows, budgets as the mean of the agents."""
-    rows = [row for row in run.rows if row.get("requests") is not None]
-    columns = {
-        name: [round(float(np.mean(row[name])), 4) for row in rows] for name in SERIES if rows and name in rows[0]
-    }
-    return {"episode": [row["episode"] for row in rows]} | columns
+    rows = [row for row in run.rows if not isinstance(row, dict) or row.get("requests") is not None]
+    there = rows[0] if rows and isinstance(rows[0], dict) else {}
+    names = ["episode", *(name for name in SERIES if name in there)]
+    return {name: [_number(run, row, name) for row in rows] for name in names}
+
+
+def _number(run: Run, row: Any, name: str) -> float:
+    """Return a number of a row of metrics; of a list, which has one for every agent, the mean."""
+    found = row.get(name) if isinstance(row, dict) else None
+    numbers: list[Any] = found if isinstance(found, list) and found else [found]
+    if not all(isinstance(each, int | float) and abs(each) <= LARGEST for each in numbers):
+        raise UsageError(f"{run.path / METRICS} is damaged: one of its rows has no finite number for {name}.")
+    mean = round(float(np.mean(numbers)), 4)
+    return int(mean) if mean.is_integer() else mean

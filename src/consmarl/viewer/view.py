@@ -1,6 +1,7 @@
 """`consmarl view`: which episodes of which runs, and the page that replays them."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,8 @@ from consmarl.sharing.interface import Sharing
 from consmarl.viewer.staging import played_episodes
 
 MOST_RUNS = 2
-TELLING = ("env", "set", "method", "sharing", "preset", "share", "seed")  # settings that a record has from its run
+MOST_PLAYED = 1_000  # episodes of a kind: a page with more would not open
+TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record has from its run
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,9 @@ def view(
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
         raise UsageError(f"name one run to look at, or two to compare, not {len(named)}.")
-    for name, number in (("staged", staged), ("greedy", greedy), ("seed", seed)):
-        validation.whole_number(name, number, least=0)
+    for name, number in (("staged", staged), ("greedy", greedy)):
+        validation.whole_number(name, number, least=0, most=MOST_PLAYED)
+    validation.whole_number("seed", seed, least=0)
     for number in episodes:
         validation.whole_number("each number of episode", number, least=0)
     out = named[0] / VIEW if out is None else Path(out)
@@ -150,11 +153,25 @@ def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
     """Read a record, and check that it is this run's."""
     path = exchanges.episode_path(run, number)
     recorded = exchanges.read_episode(path)
+    if recorded.kind != exchanges.TRAINING:
+        raise UsageError(f"{path} is damaged: its header should say that it is an episode of training.")
     theirs, ours = recorded.header["config"], json.loads(config.to_json())
-    if recorded.episode != number or any(theirs.get(name) != ours.get(name) for name in TELLING):
+    if recorded.episode != number or not _is_of_this_run(theirs, ours):
         raise UsageError(
-            f"{path} is a record of another run, episode {recorded.episode} of {theirs.get('method')} in "
-            f"{theirs.get('env')} with seed {theirs.get('seed')}: "
+            f"{path} is a record of another run, episode {recorded.episode} of {_in_short(theirs.get('method'))} in "
+            f"{_in_short(theirs.get('env'))} with seed {_in_short(theirs.get('seed'))}: "
             f"{EXCHANGES}/ takes only what this run has recorded."
         )
     return recorded
+
+
+def _in_short(told: Any) -> str:
+    """Return something out of a file as a few words in one line."""
+    return textwrap.shorten(str(told), 60, placeholder=" …")
+
+
+def _is_of_this_run(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Whether a record's configuration is the run's; an older one may leave options of sharing out."""
+    share = theirs.get("share", {})
+    is_same = all(theirs.get(name) == ours.get(name) for name in TELLING)
+    return is_same and isinstance(share, dict) and all(ours["share"].get(name) == share[name] for name in share)

@@ -122,7 +122,7 @@ def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
     (directory / "config.json").write_text(runs[0].config.to_json())
     check_against(tmp_path, runs)
     others = Sweep(("pgm-3ag",), (Variant("iql", {"learning_rate": 0.1}),), (0,)).runs()
-    with pytest.raises(UsageError, match=r"begun with learning_rate None, and now it should be 0\.1"):
+    with pytest.raises(UsageError, match=r"begun with learning_rate 0\.0005, and now it should be 0\.1"):
         check_against(tmp_path, others)
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.method_checks import why_nobody_shares
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
@@ -21,6 +22,7 @@ def sweep(request: SweepRequest) -> int:
     """Do what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
+    _warn_of_silence(runs)
     if request.dry_run:
         _print_plan(runs, out)
         return 0
@@ -38,9 +40,9 @@ def sweep(request: SweepRequest) -> int:
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
     """Return the runs that are asked for."""
     by_hand = [name for name in ("methods", "envs", "vary", "set") if getattr(request, name)]
-    for other in ("study", "config"):
-        if getattr(request, other) is not None and by_hand:
-            raise UsageError(f"--{other} brings its own {by_hand[0]}: leave one of them out.")
+    for other, brought in (("study", by_hand), ("config", [name for name in by_hand if name != "envs"])):
+        if getattr(request, other) is not None and brought:
+            raise UsageError(f"--{other} brings its own {brought[0]}: leave one of them out.")
     if request.study is not None and request.config is not None:
         raise UsageError("--study and --config both say what to run: leave one of them out.")
     if request.study is None and request.scale != 1:
@@ -51,7 +53,12 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
     if request.config is not None:
         if request.seeds or request.options:
             raise UsageError("--config brings its own seeds and options: change them in the file.")
-        return sweep_from_file(request.config).runs()
+        planned = sweep_from_file(request.config, trust=request.trust or request.envs)
+        if request.envs and set(request.envs) != set(planned.envs):
+            raise UsageError(
+                f"--config brings its own envs, {', '.join(planned.envs)}: repeat them, or leave --envs out."
+            )
+        return planned.runs()
     if not request.methods:
         raise UsageError(
             "say what to run: --study NAME, --config FILE, or --methods iql cons --envs pgm-3ag --seeds 0 1 2."
@@ -92,6 +99,16 @@ def _several(value: Any) -> tuple[Any, ...]:
     if isinstance(value, tuple | list):
         return tuple(value)
     return tuple(value.split(",")) if isinstance(value, str) else (value,)
+
+
+def _warn_of_silence(runs: list[PlannedRun]) -> None:
+    """Say which runs will be over before sharing begins, once for all seeds."""
+    found: dict[tuple[str, str], None] = {}
+    for run in runs:
+        if sentence := why_nobody_shares(run.config):
+            found[run.name.rpartition("/")[0], sentence] = None
+    for name, sentence in found:
+        Console(stderr=True).print(f"{name}: {sentence}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_plan(runs: list[PlannedRun], out: Path) -> None:

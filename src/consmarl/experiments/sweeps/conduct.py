@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.directory import held, is_finished
 from consmarl.experiments.sweeps.job import Job, Outcome
@@ -62,7 +63,10 @@ def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
         for view in views:
             view.state = "finished" if is_finished(view.directory) else "waiting"
         waiting = [(run, view) for run, view in zip(runs, views, strict=True) if view.state == "waiting"]
-        jobs = [Job(run.name, view.directory.resolve(), run.config.to_json(), run.label) for run, view in waiting]
+        jobs = [
+            Job(run.name, view.directory.resolve(), run.config.to_json(), run.label, trust=passed_on(run.config.env))
+            for run, view in waiting
+        ]
         with SweepScreen(views, f"{len(runs)} runs, {len(jobs)} to do, {workers.description}: {out}") as screen:
             _work_off(jobs, workers, {view.name: view for view in views}, screen)
     errors = {view.name: view.error for view in views if view.error is not None}

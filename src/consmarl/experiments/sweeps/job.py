@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from consmarl.experiments.directory import read_json
-from consmarl.files import FAILURE, explained
-
-LOG = "log.txt"
+from consmarl.experiments.directory import read_json, refuse_links
+from consmarl.experiments.processes import python_command, python_path
+from consmarl.files import FAILURE, LOG, explained
 
 
 class Outcome(NamedTuple):
@@ -30,6 +29,7 @@ class Job:
     out: Path  # absolute: it may be done from elsewhere
     config: str  # JSON
     label: str | None = None
+    trust: str = ""  # the environment of somebody else's that may be run: `environments.trust.passed_on`
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
 
 
@@ -46,17 +46,19 @@ class WorkerProcess:
         flags = {} if core is not None else {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {_ONE_THREAD}".strip()}
         with explained(job.out):
             job.out.mkdir(parents=True, exist_ok=True)
+            refuse_links(job.out)
             (job.out / FAILURE).unlink(missing_ok=True)
             with (job.out / LOG).open("ab") as log:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", "consmarl.experiments.sweeps.worker"],
+                    [*python_command(), "-m", "consmarl.experiments.sweeps.worker"],
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
-                    env=os.environ | flags,
+                    env=os.environ | flags | {"PYTHONPATH": python_path()},
                     process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the sweep, which passes it on
                 )
-        told = {"out": str(job.out), "config": job.config, "label": job.label, "command": job.command}
+        told = {"out": str(job.out), "config": job.config, "label": job.label, "trust": job.trust,
+                "command": job.command}  # fmt: skip
         # left open: the worker ends when this process does
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
         _input(self.process).flush()

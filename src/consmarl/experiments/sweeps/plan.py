@@ -1,8 +1,6 @@
 """A sweep as data: worlds × methods × options × seeds, and the runs that they come to."""
 
-import dataclasses
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from consmarl.environments import validation
+from consmarl.environments.trust import marked
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.methods import METHODS, Method
+from consmarl.experiments.reading import every_setting
 from consmarl.experiments.sharing_options import options_of
 from consmarl.files import CONFIG
+from consmarl.json_files import read_json_object
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,16 @@ def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if fits(name)}
 
 
-def sweep_from_file(path: Path) -> Sweep:
-    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set."""
+def sweep_from_file(path: Path, *, trust: bool | tuple[str, ...] = False) -> Sweep:
+    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set.
+
+    Others' environments are not run because a file names them: `trust` is True, or says which ones are.
+    """
     if not path.is_file():
         raise UsageError(f"there is no sweep {path}.")
-    try:
-        read: Any = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(read, dict):
-        raise UsageError(f'{path} must hold an object such as {{"methods": ["iql", "cons"], "envs": ["pgm-3ag"]}}.')
+    read = read_json_object(path)
+    if trust is not True:
+        read = marked(read, str(path), "--envs", but_for=trust or ())
     parts = ["methods", "envs", "seeds", "vary", "options", "set"]
     for name in read:
         if name not in parts:
@@ -136,12 +137,13 @@ def check_against(out: Path, runs: list[PlannedRun]) -> None:
     for run in runs:
         if not (out / run.name / CONFIG).is_file():
             continue
-        there = read_config(out / run.name)
-        for each in dataclasses.fields(there):
-            old, new = getattr(there, each.name), getattr(run.config, each.name)
-            if old != new:
+        there, wanted = read_config(out / run.name).resolved(), run.config.resolved()
+        now = every_setting(wanted)
+        for name, old in every_setting(there).items():
+            is_open = now[name] is None and name in there.by_default  # it hangs on a world that is not built for this
+            if old != now[name] and not is_open:
                 raise UsageError(
-                    f"{out / run.name} was begun with {each.name} {_shown(old)}, and now it should be {_shown(new)}: "
+                    f"{out / run.name} was begun with {name} {_shown(old)}, and now it should be {_shown(now[name])}: "
                     f"name another directory."
                 )
 

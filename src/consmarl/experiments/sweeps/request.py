@@ -31,6 +31,8 @@ class SweepRequest:
     """Parameters of the worlds, such as num_agents=4 grid=9,9."""
     config: Path | None = None
     """A file with all of these: {"methods": [...], "envs": [...], "seeds": [...], "vary": {...}, "options": {...}}."""
+    trust: bool = False
+    """Run others' environments that the file names, which are programs; naming them with --envs does the same."""
     out: Path | None = None
     """Directory of the sweep [runs/sweep, or runs/paper and the scale for studies]."""
     workers: int | None = None

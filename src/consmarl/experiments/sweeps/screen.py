@@ -1,6 +1,5 @@
 """A sweep on the screen: a live table of all runs, or a line a run where there is no terminal."""
 
-import json
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,8 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from consmarl.errors import UsageError
 from consmarl.experiments.progress import duration
 from consmarl.files import METRICS
+from consmarl.json_files import parse_json_object
 
 LINES_BESIDE = 6  # that the table leaves to title, summary and prompt
 _STYLES = {"finished": "green", "failed": "bold red", "running": "bold", "stopped": "yellow", "waiting": "dim"}
@@ -69,10 +70,9 @@ def last_row(path: Path) -> dict[str, Any]:
         lines = file.read().split(b"\n")
     for line in reversed(lines[:-1]):  # what follows the last end of line is not whole
         try:
-            row: dict[str, Any] = json.loads(line)
-        except ValueError:
+            return parse_json_object(line, "a row")
+        except UsageError:
             continue
-        return row
     return {}
 
 

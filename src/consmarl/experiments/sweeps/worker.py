@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
@@ -34,7 +35,7 @@ def main() -> int:
     threading.Thread(target=_end_when_alone, daemon=True).start()
     out = Path(job["out"])
     try:
-        _work(TrainConfig.from_json(job["config"]), out, job["label"])
+        _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr)
         return 130
@@ -53,7 +54,7 @@ def _work(config: TrainConfig, out: Path, label: str | None) -> None:
         return
     with held(out, "this run", patience_seconds=SECONDS_FOR_ANOTHER_TO_END):
         pass  # a worker that was cut off from its sweep may take a moment to notice
-    resume(out)
+    resume(out, trust=passed_on(config.env))
 
 
 def _failed(out: Path, sentence: str) -> int:

@@ -13,6 +13,15 @@ function signed(value, decimals = 2) {
   return (value > 0 ? "+" : "") + shown(value, decimals);
 }
 
+// A sum of rewards, without what is left of rounding in single precision.
+function settled(value) {
+  return Math.abs(value) < 5e-5 ? 0 : value;
+}
+
+function earned(value) {
+  return signed(settled(value));
+}
+
 function counted(number, thing) {
   return `${whole(number)} ${thing}${number === 1 ? "" : "s"}`;
 }
@@ -55,15 +64,15 @@ function rowHead(...content) {
   return make("th", { scope: "row" }, ...content);
 }
 
-// A table's first line; heads over numbers stand right.
-function heads(words, isNumber, titles = {}) {
-  const cells = words.map((head) => make("th", { scope: "col", class: isNumber(head) ? "n" : "", title: titles[head] ?? "" }, head));
+// A table's first line; heads over numbers stand right. Some heads are more than a word.
+function heads(words, isNumber, contents = {}) {
+  const cells = words.map((head) => make("th", { scope: "col", class: isNumber(head) ? "n" : "" }, ...(contents[head] ?? [head])));
   return make("thead", {}, make("tr", {}, ...cells));
 }
 
-// Words and the number that they name.
+// Words, and perhaps a symbol, and the number that they name.
 function fact(words, field, value, decimals) {
-  return make("div", {}, make("dt", {}, words), figure("dd", field, value, decimals));
+  return make("div", {}, make("dt", {}, ...[words].flat()), figure("dd", field, value, decimals));
 }
 
 function scrolling(content, kind = "") {

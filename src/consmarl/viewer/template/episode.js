@@ -31,6 +31,8 @@ class Episode {
       steps.forEach((step, request) => this.requestsBy[step].set(students[request], request));
     }
     this.returns = this.sumRewards();
+    this.mostValue = arrays["steps/values"].numbers.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    this.mostReward = Math.max(...this.requestsBy.map((_, step) => Math.abs(this.teamReward(step))));
   }
 
   // A number of an array; `at("steps/values", step, agent, action)`.
@@ -76,11 +78,13 @@ class Episode {
     return [...(this.requestsBy[step]?.values() ?? [])].filter((request) => this.isAdvised(request)).length;
   }
 
-  // The agent that is worth looking at: whose choice was changed, who was advised, who asked; else the first.
-  mostTelling(step) {
+  // The agent that is worth looking at: whose choice was changed, who was advised, who asked; of several the preferred.
+  mostTelling(step, preferred) {
     const requests = [...(this.requestsBy[step] ?? [])];
-    const found = requests.find(([, request]) => this.isChanged(request)) ??
-      requests.find(([, request]) => this.isAdvised(request)) ?? requests[0];
-    return found ? found[0] : 0;
+    for (const holds of [(request) => this.isChanged(request), (request) => this.isAdvised(request), () => true]) {
+      const found = requests.filter(([, request]) => holds(request)).map(([agent]) => agent);
+      if (found.length) return found.includes(preferred) ? preferred : found[0];
+    }
+    return preferred ?? 0;
   }
 }

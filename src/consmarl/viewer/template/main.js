@@ -1,20 +1,33 @@
+// Once something is picked by mouse or finger, keys are the page's again; who picks by keyboard stays in the list.
+function leaveWhenPicked(select) {
+  let isByPointer = false;
+  select.addEventListener("pointerdown", () => { isByPointer = true; });
+  select.addEventListener("keydown", () => { isByPointer = false; });
+  select.addEventListener("change", () => { if (isByPointer) select.blur(); isByPointer = false; });
+}
+
 // What is shown: which runs, which episode, which step, which agent. The address remembers it, so a moment can be sent.
 class App {
   constructor() {
     this.all = data.runs.map((run) => new Pane(run, this));
     this.shownRuns = data.runs.length > 1 ? "both" : "0";
-    Object.assign(this, { step: 0, agent: 0, key: null });
+    Object.assign(this, { step: 0, agent: null, key: null });
     this.select = document.querySelector("[data-episode]");
     for (const about of data.runs[0].episodes)
       this.select.append(make("option", { value: about.key }, `${about.name} · ${about.note}`));
     this.select.addEventListener("change", () => this.chooseEpisode(this.select.value));
+    leaveWhenPicked(this.select);
+    setUpGlossary();
+    if (data.pairs) this.paired = new Paired(document.querySelector("[data-paired]"), (key) => this.chooseEpisode(key));
     this.player = new Player(this);
     this.setUpRuns();
     document.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("pointerdown", () => { this.isTabbing = false; });
     window.addEventListener("hashchange", () => this.recall());
   }
 
   get panes() { return this.shownRuns === "both" ? this.all : [this.all[Number(this.shownRuns)]]; }
+  get mostValue() { return Math.max(...this.panes.map((pane) => pane.episode.mostValue)) || 1; }
   get numSteps() { return Math.max(...this.panes.map((pane) => pane.episode.numSteps)); }
 
   setUpRuns() {
@@ -31,11 +44,13 @@ class App {
   async chooseEpisode(key, step = 0, agent = null) {
     this.player.pause();
     this.key = key;
-    await Promise.all(this.all.map((pane) => pane.choose(key)));
+    const episodes = await Promise.all(this.all.map((pane) => pane.read(key)));
     if (this.key !== key) return; // somebody was quicker
     this.select.value = key;
     this.step = step;
-    this.agent = agent ?? this.panes[0].episode.mostTelling(step);
+    this.keepingFocus(() => this.all.forEach((pane, place) => pane.choose(episodes[place])));
+    this.agent = agent ?? this.agent ?? this.panes[0].episode.mostTelling(step);
+    this.paired?.draw(key);
     this.lay();
     this.remember();
   }
@@ -43,7 +58,9 @@ class App {
   // Put the shown runs on the page, and say whether they start alike.
   lay() {
     const holder = document.querySelector("[data-panes]");
-    holder.replaceChildren(...this.panes.map((pane) => pane.element));
+    const elements = this.panes.map((pane) => pane.element);
+    const isLaid = holder.childElementCount === elements.length && elements.every((each, place) => holder.children[place] === each);
+    if (!isLaid) holder.replaceChildren(...elements); // which takes the focus away
     holder.classList.toggle("is-pair", this.panes.length > 1);
     for (const button of document.querySelectorAll("[data-which]"))
       button.setAttribute("aria-pressed", button.dataset.which === this.shownRuns);
@@ -57,17 +74,27 @@ class App {
   sameStart() {
     const [left, right] = this.panes.map((pane) => pane.episode.about.start);
     if (!left || !right) return "";
-    return left === right ? "Both start alike." : "They start differently: runs with one seed, or staged episodes, start alike.";
+    return left === right ? "Both start alike." : "They start differently. Staged episodes start alike in all runs, recorded ones if seed and num_envs are the same.";
   }
 
   goTo(step, agent = null, pane = null) {
     this.step = Math.max(0, Math.min(this.numSteps, step));
-    if (pane) agent = pane.episode.mostTelling(this.step);
+    if (pane) agent = pane.episode.mostTelling(this.step, this.agent);
     if (agent !== null) this.agent = agent;
-    for (const each of this.panes) each.draw(this.step, this.agent);
+    this.keepingFocus(() => { for (const each of this.panes) each.draw(this.step, this.agent); });
     this.player.draw();
     if (!this.player.isPlaying) this.remember();
     document.documentElement.dataset.drawn = `${this.key}/${this.step}/${this.agent}`;
+  }
+
+  // What has the focus is drawn anew with the rest: its successor takes the focus over.
+  keepingFocus(draw) {
+    const focused = document.activeElement, name = focused?.dataset.focus;
+    const pane = name && this.panes.find((each) => each.element.contains(focused));
+    const alike = () => [...pane.element.querySelectorAll(`[data-focus="${CSS.escape(name)}"]`)];
+    const place = pane ? alike().indexOf(focused) : -1;
+    draw();
+    if (place >= 0 && !focused.isConnected) (alike()[place] ?? alike()[0])?.focus({ preventScroll: true });
   }
 
   chooseAgent(agent) {
@@ -101,7 +128,11 @@ class App {
 
   press(event) {
     const { target } = event, isTyping = target.matches("select, textarea, input:not([type=range]):not([type=checkbox])");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return; // lists have Home, End and letters of their own
+    if (event.key === "Escape" && leaveNote()) return;
+    if (event.key === "Tab") this.isTabbing = true;
+    const isWide = target.matches(".scroll") && target.scrollWidth > target.clientWidth;
+    if (event.key.startsWith("Arrow") && isWide && this.isTabbing) return; // by which whoever tabs to a wide table scrolls it
     const isButton = target.matches("button, summary, input[type=checkbox]");
     if (event.key === " " && isButton) return; // which the space bar presses
     const { episodes } = data.runs[0], at = episodes.findIndex((each) => each.key === this.key);
@@ -112,10 +143,8 @@ class App {
       "[": () => { if (at > 0) this.chooseEpisode(episodes[at - 1].key); },
       "]": () => { if (at < episodes.length - 1) this.chooseEpisode(episodes[at + 1].key); },
       "+": () => this.player.faster(1), "-": () => this.player.faster(-1),
+      Home: () => this.player.does("first"), End: () => this.player.does("last"),
     };
-    // elsewhere these two scroll the page
-    const ends = { Home: () => this.player.does("first"), End: () => this.player.does("last") };
-    if (target.closest(".transport")) Object.assign(actions, ends);
     const digit = /^[0-9]$/.test(event.key) && Number(event.key) < data.runs[0].num_agents;
     if (!(event.key in actions) && !digit) return;
     event.preventDefault();

@@ -7,13 +7,16 @@ const HOW_COUNTED = "Knowledge counts where it moves a probability. Positive kno
 class OverTime {
   constructor(run, body, chooseEpisode) {
     Object.assign(this, { run, body, chooseEpisode, scope: "all", charts: [] });
-    if (run.series.episode.length) this.makeCharts();
+    this.isSharing = run.sharing !== "none" && !run.is_silent;
+    if (run.series.episode.length && this.isSharing) this.makeCharts();
     this.table = make("table", { class: "episodes" });
     this.matrix = make("div", { class: "matrix" });
-    if (this.charts.length) body.append(make("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
-    body.append(make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table, "tall"),
-      make("p", { class: "note" }, HOW_COUNTED)));
-    if (run.sharing !== "none") body.append(this.matrixCard());
+    const charts = make("div", { class: "charts" }, ...this.charts.map((chart) => chart.element));
+    charts.hidden = !this.charts.length;
+    const episodes = make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table, "tall"),
+      ...(this.isSharing ? [make("p", { class: "note" }, HOW_COUNTED)] : []));
+    body.append(...(data.pairs ? [episodes, charts] : [charts, episodes])); // pairs are compared side by side
+    if (this.isSharing) body.append(this.matrixCard());
   }
 
   makeCharts() {
@@ -28,29 +31,36 @@ class OverTime {
     this.shownKey = episode.about.key;
     this.drawTable();
     for (const chart of this.charts) chart.mark(this.shownKey);
-    if (this.run.sharing !== "none") this.drawMatrix();
+    if (this.isSharing) this.drawMatrix();
   }
 
   drawTable() {
-    const isSharing = this.run.sharing !== "none", isCons = this.run.sharing === "cons";
+    const { isSharing } = this, isCons = this.run.sharing === "cons";
     const words = ["Episode", "Return"];
+    if (data.pairs) words.push("With − without");
     if (isSharing) words.push("Requests", "Answers", "Followed", "Changed choices");
     if (isSharing) words.push(...(isCons ? ["Positive that changed", "Negative that changed"] : ["Advice that changed"]));
     if (isSharing) words.push("Agreement", "Requests left");
-    const lines = this.run.episodes.map((about) => this.line(about, isSharing, isCons, words.length));
+    const lines = this.run.episodes.map((about, place) => this.line(about, place, isSharing, isCons, words.length));
     this.table.replaceChildren(heads(words, (head) => head !== "Episode"), make("tbody", {}, ...lines));
   }
 
-  line(about, isSharing, isCons, numColumns) {
-    const { summary } = about, name = make("button", { type: "button", class: "link" }, about.name);
+  line(about, place, isSharing, isCons, numColumns) {
+    const { summary } = about, focus = `episode-${about.key}`;
+    const name = make("button", { type: "button", class: "link", "data-focus": focus }, about.name);
     name.addEventListener("click", () => this.chooseEpisode(about.key));
-    const line = row(rowHead(name, make("small", {}, about.note)), figure("td", "return", summary.return, 2, { class: "n" }));
+    const line = row(rowHead(name, make("small", {}, about.note)), this.amount("return", summary.return, shown(settled(summary.return), 2)));
+    if (data.pairs) line.append(this.amount("difference", data.pairs.differences[place], signed(data.pairs.differences[place])));
     if (isSharing && summary.is_sharing) line.append(...this.totals(summary, isCons));
     if (isSharing && !summary.is_sharing)
       line.append(make("td", { class: "quiet-cell", colspan: numColumns - 2 }, "without sharing"));
     if (about.key === this.shownKey) line.setAttribute("aria-current", "true");
     line.dataset.key = about.key;
     return line;
+  }
+
+  amount(field, value, text) {
+    return make("td", { class: "n", "data-field": field, "data-value": String(value), title: String(value) }, text);
   }
 
   totals(summary, isCons) {

@@ -17,11 +17,15 @@ class Pane {
     this.drawLegend(part("legend"));
   }
 
-  async choose(key) {
+  async read(key) {
     const about = this.run.episodes.find((each) => each.key === key);
     if (!this.episodes.has(key)) this.episodes.set(key, await Episode.read(about));
-    this.episode = this.episodes.get(key);
-    this.overTime.draw(this.episode);
+    return this.episodes.get(key);
+  }
+
+  choose(episode) {
+    this.episode = episode;
+    this.overTime.draw(episode);
   }
 
   draw(step, agent) {
@@ -30,10 +34,10 @@ class Pane {
     this.allArrows.parentElement.hidden = !areMany;
     const isDrawn = "scene/lines" in episode.arrays;
     this.lines.textContent = isDrawn ? episode.facts.lines[episode.at("scene/lines", now)].join(" · ") : "";
-    this.returned.replaceChildren("team return ", make("b", {}, signed(episode.teamReturn(now))));
+    this.returned.replaceChildren("team return ", make("b", {}, earned(episode.teamReturn(now))));
     this.exchange.draw(episode, now, agent);
     this.team.draw(episode, now, agent);
-    this.sees.draw(episode, now, agent);
+    this.sees.draw(episode, now, agent, this.app.mostValue);
   }
 
   drawLegend(list) {

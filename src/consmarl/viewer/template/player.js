@@ -12,6 +12,7 @@ class Player {
       button.addEventListener("click", () => this.does(button.dataset.do));
     this.scrub.addEventListener("input", () => { this.pause(); app.goTo(Number(this.scrub.value)); });
     this.speed.addEventListener("change", () => { if (this.isPlaying) { this.pause(); this.play(); } });
+    leaveWhenPicked(this.speed);
   }
 
   get isPlaying() { return this.timer !== null; }
@@ -61,7 +62,7 @@ class Player {
     const { app } = this;
     for (let step = app.step + direction; step >= 0 && step < app.numSteps; step += direction) {
       const pane = app.panes.find((each) => each.episode.numChanges(step) > 0);
-      if (pane) { app.goTo(step, pane.episode.mostTelling(step)); return; }
+      if (pane) { app.goTo(step, pane.episode.mostTelling(step, app.agent)); return; }
     }
     this.where.textContent = direction > 0 ? "no changed choice from here on" : "no changed choice before";
   }
@@ -86,7 +87,7 @@ class Player {
   strip(pane) {
     const { episode } = pane, { height, reward } = STRIP, agents = episode.numAgents;
     const rewards = Array.from({ length: episode.numSteps }, (_, step) => episode.teamReward(step));
-    const most = Math.max(...rewards.map(Math.abs)) || 1;
+    const most = Math.max(...this.app.panes.map((each) => each.episode.mostReward)) || 1;
     const drawing = make("svg", {
       class: "strip", viewBox: `0 0 ${this.app.numSteps} ${height + 2 * reward}`, preserveAspectRatio: "none", role: "img",
       "aria-label": `${pane.run.name}: requests, followed answers, changed choices and rewards by step`,

@@ -4,10 +4,11 @@ class Sees {
     Object.assign(this, { run, who, body });
   }
 
-  draw(episode, step, agent) {
+  // Values of all agents and steps, and of runs side by side, have one scale: `most` is its end.
+  draw(episode, step, agent, most) {
     this.who.replaceChildren("What agent ", agentChip(agent), " sees");
     if (step >= episode.numSteps) { this.body.replaceChildren(make("p", { class: "empty" }, "The episode is over.")); return; }
-    const parts = [this.values(episode, step, agent)];
+    const parts = [this.values(episode, step, agent, most)];
     if ("sees/codes" in episode.arrays) parts.unshift(this.window(episode, step, agent));
     else parts.unshift(make("p", { class: "empty" }, "Observations of this environment are not recorded."));
     this.body.replaceChildren(...parts);
@@ -37,10 +38,11 @@ class Sees {
     return make("div", {}, grids, list);
   }
 
-  values(episode, step, agent) {
-    const values = episode.row("steps/values", step, agent), most = Math.max(...values.map(Math.abs)) || 1;
+  values(episode, step, agent, most) {
+    const values = episode.row("steps/values", step, agent);
     const best = values.indexOf(Math.max(...values));
-    const title = make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores");
+    const title = make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores",
+      make("span", { class: "scale" }, ` bars: ${shown(-most, 2)} to ${shown(most, 2)}, all through this episode`));
     const list = make("div", { class: "values", role: "list" });
     values.forEach((value, action) => {
       const line = make("div", { class: `value-line${action === best ? " is-best" : ""}`, role: "listitem" });

@@ -20,11 +20,11 @@ class Team {
 
   line(episode, step, agent, chosen) {
     const isOver = step >= episode.numSteps, request = isOver ? undefined : episode.requestOf(step, agent);
-    const button = make("button", { type: "button", class: "pick", "aria-label": `agent ${agent}` }, agentChip(agent));
+    const button = make("button", { type: "button", class: "pick", "aria-label": `agent ${agent}`, "data-focus": `agent-${agent}` }, agentChip(agent));
     const line = row(button, this.asks(episode, step, agent, request, isOver), this.answers(episode, request),
       isOver ? "" : this.does(episode, step, agent),
       isOver ? make("td", {}) : figure("td", "rewards", episode.at("steps/rewards", step, agent), 2, { class: "n" }),
-      make("td", { class: "n" }, signed(episode.returns[step][agent])), ...this.gauges(episode, step, agent));
+      make("td", { class: "n" }, earned(episode.returns[step][agent])), ...this.gauges(episode, step, agent));
     line.addEventListener("click", () => this.choose(agent));
     line.dataset.agent = agent;
     if (agent === chosen) line.setAttribute("aria-current", "true");

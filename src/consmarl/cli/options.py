@@ -1,0 +1,113 @@
+"""The options that a command's class stands for: their names, types and descriptions, read off the class itself."""
+
+import ast
+import dataclasses
+import enum
+import functools
+import inspect
+import itertools
+import textwrap
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tyro
+
+
+class Option(NamedTuple):
+    """Something that can be said to a command."""
+
+    setting: str  # as the class has it: share.ask_gate
+    hint: Any
+    description: str
+    default: Any
+    is_positional: bool = False
+    given_metavar: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As it is written: --share.ask-gate; a positional one by its bare name."""
+        spelt = self.setting.replace("_", "-")
+        return spelt if self.is_positional else f"--{spelt}"
+
+    @property
+    def negation(self) -> str | None:
+        """What switches a switch off, where it is one."""
+        return f"--{'no-' + self.name[2:]}" if self.hint is bool else None
+
+    @property
+    def choices(self) -> list[str]:
+        """The words that it takes, where those are few."""
+        kinds = typing.get_args(self.hint) or (self.hint,)
+        found = [
+            [each.value for each in kind] for kind in kinds if inspect.isclass(kind) and issubclass(kind, enum.Enum)
+        ]
+        return list(itertools.chain(*found))
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value where it has none."""
+        if self.given_metavar is not None:
+            return self.given_metavar
+        kinds = [each for each in typing.get_args(self.hint) or (self.hint,) if each is not types.NoneType]
+        several = " ..." if typing.get_origin(self.hint) is tuple else ""
+        return {int: "NUMBER", float: "NUMBER", Path: "PATH", bool: "True|False"}.get(kinds[0], "WORD") + several
+
+
+def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
+    """Yield the options of a class; a part that is called "" has its options at the same level."""
+    descriptions = _descriptions(kind)
+    defaults = {each.name: _default(each) for each in dataclasses.fields(kind)}
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        if name not in defaults:
+            continue
+        marks = getattr(hint, "__metadata__", ())
+        inner = hint.__origin__ if marks else hint
+        if tyro.conf.Suppress in marks:
+            continue
+        if dataclasses.is_dataclass(inner):
+            yield from options_of_command(inner, prefix if marks else f"{prefix}{name}.")
+        else:
+            metavar = next((each.metavar for each in marks if getattr(each, "metavar", None)), None)
+            is_positional = tyro.conf.Positional in marks
+            yield Option(prefix + name, inner, descriptions.get(name, ""), defaults[name], is_positional, metavar)
+
+
+def option_names(kind: Any) -> Iterator[str]:
+    """Yield how the options of a class are written, with those that switch something off."""
+    for option in options_of_command(kind):
+        if not option.is_positional:
+            yield option.name
+        if option.negation is not None:
+            yield option.negation
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+@functools.cache
+def _descriptions(kind: type) -> Mapping[str, str]:
+    """Return what is written under the fields of a class and of those that it derives from."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if dataclasses.is_dataclass(each):
+            found |= _descriptions_in(each)
+    return found
+
+
+def _descriptions_in(kind: type) -> dict[str, str]:
+    try:
+        source = textwrap.dedent(inspect.getsource(kind))
+    except (OSError, TypeError):  # installed without its source
+        return {}
+    (tree,) = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in itertools.pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }  # fmt: skip

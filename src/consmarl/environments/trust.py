@@ -1,0 +1,67 @@
+"""What a file names, and what a user names: only the second may be imported.
+
+An id that comes out of a file is a `NamedByFile`, wherever it is handed on to, and `foreign_world`, the one place that
+imports others' code, refuses it. So a command that reads a file is safe unless its author does something for the
+contrary: pass on what the user said, as `trust`.
+"""
+
+import shlex
+from collections.abc import Collection
+from typing import Any
+
+from consmarl.errors import UsageError
+
+Trust = bool | str
+"""What a user says to a file: True allows whatever environment it names, an id that one alone; False and "" nothing."""
+
+MOST_SHOWN = 200  # characters of an id in a sentence
+
+
+class NamedByFile(str):
+    """A name out of a file, which no user has confirmed: as text it is like any other."""
+
+    file: str
+    option: str
+
+    def __new__(cls, name: str, file: str = "a file", option: str = "--env") -> "NamedByFile":
+        """Mark a name; `option` is how a user would confirm it."""
+        marked = super().__new__(cls, name)
+        marked.file, marked.option = file, option
+        return marked
+
+
+def confirmed(name: str, trust: Trust, file: str) -> str:
+    """Return the id that a file names: as a name like any other if the user has said so, or else marked."""
+    if isinstance(trust, str) and trust and trust != name:
+        raise UsageError(f"{file} names the environment {_shown(name)}, and not {_shown(trust)}.")
+    return str(name) if trust else NamedByFile(name, file)
+
+
+def marked(value: Any, file: str, option: str, but_for: Collection[str] = ()) -> Any:
+    """Return JSON's value with all its texts marked, `but_for` those that the user has named as well."""
+    if isinstance(value, str):
+        return value if value in but_for else NamedByFile(value, file, option)
+    if isinstance(value, list):
+        return [marked(each, file, option, but_for) for each in value]
+    if isinstance(value, dict):
+        return {name: marked(each, file, option, but_for) for name, each in value.items()}
+    return value
+
+
+def passed_on(id: str) -> str:
+    """Return what to say to a process of our own that gets a configuration with this id: what was said to us."""
+    return "" if isinstance(id, NamedByFile) else str(id)
+
+
+def refuse_unconfirmed(id: str) -> None:
+    """Refuse to go on with an environment that only a file has named."""
+    if isinstance(id, NamedByFile):
+        raise UsageError(
+            f"{id.file} names the environment {_shown(id)}, which is a program that would run here with all that you "
+            f"may do: if you know it and trust it, add {id.option} {_shown(id)} or --trust (in Python, trust=True)."
+        )
+
+
+def _shown(id: str) -> str:
+    """Return an id as it can be typed, whatever it holds: people copy what they read into a shell."""
+    return shlex.quote(id) if id.isprintable() and len(id) <= MOST_SHOWN else f"{id[:MOST_SHOWN]!r}…"

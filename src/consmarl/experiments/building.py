@@ -1,0 +1,53 @@
+"""A run's parts, built from its configuration."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+from consmarl.environments.foreign import foreign_world, is_foreign
+from consmarl.environments.registry import make
+from consmarl.experiments.explorations import EXPLORATIONS
+from consmarl.experiments.limits import check_steps
+from consmarl.experiments.settings import settings_from
+from consmarl.learners.interface import AnyLearner, TeamSpec
+from consmarl.training.loop import Trainer
+from consmarl.training.python_loop import PythonTrainer
+
+if TYPE_CHECKING:
+    from consmarl.experiments.config import TrainConfig
+
+AnyTrainer = Trainer | PythonTrainer
+
+
+def build_trainer(config: "TrainConfig") -> AnyTrainer:
+    """Build the world and what learns in it, from the very values that `resolved` returns."""
+    settings = settings_from(config.set)
+    if is_foreign(config.env):
+        foreign = foreign_world(config.env, **settings)
+        check_steps(config.episodes, config.round_episodes, foreign)
+        return PythonTrainer(world=foreign, **_parts(config.resolved(foreign), foreign))
+    world = make(config.env, **settings)
+    check_steps(config.episodes, config.round_episodes, world)
+    parts = _parts(config.resolved(world), world)
+    return Trainer(world=world, num_envs=config.round_episodes, num_devices=config.devices, **parts)
+
+
+def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
+    """Return what goes with a world; the configuration leaves nothing open."""
+    return dict(
+        learner=_learner(config, TeamSpec.of(world)),
+        exploration=EXPLORATIONS[config.exploration_kind],
+        epsilon=config.epsilon(world.episode_limit),
+        sharing=config.share.mechanism(config.sharing_kind, config.preset, world),
+        batch_episodes=config.batch_episodes,
+        replay_episodes=config.replay_episodes,
+        warmup_steps=config.warmup_steps,
+    )
+
+
+def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
+    names = ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit", "weights", "reward_of")
+    settings = {name: getattr(config, name) for name in names if config.entry.has(name)}
+    build: Any = config.entry.learner
+    learner = build(spec, **settings, **config.learn.given())
+    optimiser = dataclasses.replace(learner.optimiser, learning_rate=config.learning_rate)
+    return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))

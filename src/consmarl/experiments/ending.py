@@ -1,0 +1,34 @@
+"""What a run says when it has finished: what it reached, and the commands that come next."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from consmarl.environments.foreign import confirmation, is_foreign
+from consmarl.experiments.directory import read_config, read_json
+from consmarl.experiments.exchanges import recorded_numbers
+from consmarl.files import RESULT
+
+
+def ending(run: Path) -> str:
+    """Return the last words of a run that has finished."""
+    lines = [f"finished {run}: {_reached(run)}", "next:", *(f"  {command}" for command in _next_commands(run))]
+    return "\n".join(lines)
+
+
+def _reached(run: Path) -> str:
+    result = read_json(run / RESULT)
+    return (
+        f"team return {result['return']:.3f} ± {result['return_error']:.3f} "
+        f"(mean and standard error of {result['episodes_evaluated']:,} greedy episodes)"
+    )
+
+
+def _next_commands(run: Path) -> Iterator[str]:
+    place, env = shlex.quote(str(run)), read_config(run).env
+    yield f"consmarl evaluate {place}{confirmation(env)}"
+    if not is_foreign(env):  # others' worlds cannot be drawn
+        yield f"consmarl watch {place}"
+    if recorded_numbers(run):
+        yield f"consmarl view {place}"
+    yield f"consmarl report {place}"

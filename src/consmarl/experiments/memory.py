@@ -1,0 +1,187 @@
+"""Whether a run fits into this machine's memory: known before anything is allocated, and said in one sentence.
+
+Sizes of what a run keeps are exact, for JAX tells shapes without making arrays. What comes and goes is estimated by
+formulae whose factors were measured: peaks of resident memory, IQL in pgm-3ag, on a CPU.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from consmarl.errors import UsageError
+from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.evaluation import episodes_at_once
+from consmarl.experiments.machine import available_bytes
+from consmarl.sharing.counters import places_for
+from consmarl.training.sizes import episode_bytes, tree_bytes
+
+RESERVE_BYTES = 500_000_000  # what compiling takes beside the arrays; small runs are not refused for want of it
+GRADIENT_COPIES = 2  # of the networks, while an update is under way
+HIDDEN_COPIES, INPUT_COPIES = 14, 2  # of each step's activations, likewise
+PLAYED_COPIES = 2  # of episodes: as they are played, and as they are handed on
+PLACE_BYTES = 12  # of the table of counts: a key of 8, a count of 4
+
+
+class Need(NamedTuple):
+    """Something that takes memory."""
+
+    what: str
+    setting: str  # that it grows with
+    value: int
+    num_bytes: int
+
+
+def check_memory(config: TrainConfig, trainer: AnyTrainer) -> None:
+    """Refuse a run for which this machine has too little memory, and say what would fit."""
+    free = available_bytes()
+    if free is None or total_bytes(needs := needs_of(config, trainer)) <= free:
+        return
+    worst = max(needs, key=lambda need: need.num_bytes)
+
+    def fits(value: int) -> bool:
+        return total_bytes(needs_of(*_changed(config, trainer, worst.setting, value))) <= free
+
+    option = f"--{worst.setting.replace('_', '-')}"
+    most = _rounded_down(_largest(fits, worst.value))
+    if worst.setting == "num_envs":
+        most = next((each for each in range(most, 0, -1) if config.chunk_episodes % each == 0), 0)
+    would_do = f"{option} {most} fits" if most else f"even {option} 1 does not fit"
+    raise UsageError(
+        f"{worst.what} needs {gigabytes(worst.num_bytes)} of memory, and {gigabytes(free)} are free: {would_do}."
+    )
+
+
+def check_memory_to_resume(trainer: AnyTrainer, out: Path) -> None:
+    """Refuse to go on with a run whose checkpoint cannot be read here: it is in memory twice while it is read."""
+    free, need = available_bytes(), 2 * tree_bytes(trainer.shapes())
+    if free is not None and need > free:
+        raise UsageError(
+            f"going on with {out} needs {gigabytes(need)} of memory, and {gigabytes(free)} are free: "
+            "wait until there is more, or copy the run to a larger machine."
+        )
+
+
+def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int) -> None:
+    """Refuse an evaluation for which there is too little memory."""
+    free, need = available_bytes(), _evaluation_bytes(trainer, num_episodes)
+    if free is not None and need > free:
+        raise UsageError(
+            f"{num_episodes:,} episodes at once need {gigabytes(need)} of memory, and {gigabytes(free)} are free: "
+            f"--episodes {max(num_episodes * free // need, 1)} fits."
+        )
+
+
+def needs_of(config: TrainConfig, trainer: AnyTrainer) -> list[Need]:
+    """Return what takes memory in a run."""
+    return [*_kept(config, trainer), *_passing(config, trainer)]
+
+
+def total_bytes(needs: list[Need]) -> int:
+    """Return how much a run takes at its worst moment."""
+    arrays = sum(need.num_bytes for need in needs)
+    return arrays + min(arrays, RESERVE_BYTES)
+
+
+def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
+    """Yield what is there from the beginning to the end."""
+    state = trainer.shapes()
+    parameters = jax.eval_shape(trainer.learner.parameters, state.learner)
+    capacity = trainer.replay.capacity
+    setting = "num_envs" if trainer.learner.is_on_policy else "replay_episodes"
+    what = f"a replay of {capacity:,} episode{'s' * (capacity > 1)}"
+    yield Need(what, setting, capacity, tree_bytes(state.replay))
+    setting, width = max(_widths(config).items(), key=lambda each: each[1])
+    learning = tree_bytes(state.learner) + GRADIENT_COPIES * tree_bytes(parameters)
+    yield Need(f"learning with networks {width:,} wide", setting, width, learning)
+    if state.sharing != ():
+        chunk = trainer.num_visits(max(config.chunk_episodes // trainer.num_envs, 1))
+        places = places_for(state.sharing.table.num_places, chunk)
+        what = f"counting what is seen in {config.chunk_episodes:,} episodes"
+        yield Need(what, "report_every", config.chunk_episodes, PLACE_BYTES * places)
+
+
+def _widths(config: TrainConfig) -> dict[str, int]:
+    """Return the sizes of networks that a run sets."""
+    given = config.learn.given().items()
+    return {"hidden_size": config.hidden_size} | {
+        f"learn.{name}": value for name, value in given if name.endswith(("_size", "num_strategies"))
+    }
+
+
+def _passing(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
+    """Yield what comes and goes: the largest of these, for they come one after the other."""
+    batch = trainer.batch_episodes
+    evaluated = max(("evaluation_episodes", "final_episodes"), key=lambda name: getattr(config, name))
+    num_evaluated = min(getattr(config, evaluated), episodes_at_once(trainer))
+    playing = trainer.num_envs * PLAYED_COPIES * episode_bytes(trainer)
+    evaluation = _evaluation_bytes(trainer, num_evaluated)
+    several = [
+        Need(f"{trainer.num_envs:,} episodes side by side", "num_envs", trainer.num_envs, playing),
+        Need(f"an evaluation of {num_evaluated:,} episodes", evaluated, num_evaluated, evaluation),
+    ]
+    if not trainer.learner.is_on_policy:
+        update = _update_bytes(config, trainer)
+        several.append(Need(f"an update on {batch:,} episodes", "batch_episodes", batch, update))
+    yield max(several, key=lambda need: need.num_bytes)
+
+
+def _evaluation_bytes(trainer: AnyTrainer, num_episodes: int) -> int:
+    return min(num_episodes, episodes_at_once(trainer)) * PLAYED_COPIES * episode_bytes(trainer)
+
+
+def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
+    """Return what an update takes: the episodes, and one agent's activations in all of their steps."""
+    world = trainer.world
+    inputs = world.observation_size + world.num_actions
+    activations = 4 * (world.episode_limit + 1) * (INPUT_COPIES * inputs + HIDDEN_COPIES * config.hidden_size)
+    return trainer.batch_episodes * (episode_bytes(trainer) + activations)
+
+
+def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int) -> tuple[TrainConfig, AnyTrainer]:
+    """Return a run with another value of a setting; its world is kept, for others' take their time to build."""
+    width = setting.removeprefix("learn.")
+    if setting in _widths(config):
+        learner: Any = trainer.learner
+        trainer = dataclasses.replace(trainer, learner=dataclasses.replace(learner, **{width: value}))
+    elif setting in ("replay_episodes", "batch_episodes", "num_envs"):
+        sizes: dict[str, Any] = {setting: value}
+        trainer = dataclasses.replace(trainer, **sizes)
+    if setting == "num_envs":  # which has to divide other settings: a suggestion need not
+        return config, trainer
+    if setting == "report_every":
+        return _with_chunk(config, value), trainer
+    return config.with_options({setting: value}), trainer
+
+
+def _with_chunk(config: TrainConfig, value: int) -> TrainConfig:
+    """Return a run whose rows lie so far apart, and all else that depends on it."""
+    value = max(value // config.round_episodes, 1) * config.round_episodes
+    return dataclasses.replace(
+        config, report_every=value, episodes=value, evaluate_every=None, checkpoint_every=None, record=()
+    )
+
+
+def _largest(fits: Callable[[int], bool], most: int) -> int:
+    """Return the largest number below `most` that fits, or 0; whatever is smaller than one that fits does, too."""
+    if most <= 1 or not fits(1):
+        return 0
+    least = 1
+    while most - least > max(least // 100, 1):  # to a hundredth: it will be rounded
+        middle = max(math.isqrt(least * most), least + 1)  # halves the number of digits that are left to find
+        least, most = (middle, most) if fits(middle) else (least, middle)
+    return least
+
+
+def _rounded_down(number: int) -> int:
+    """Return a number of two digits and zeros."""
+    unit = 10 ** max(len(str(number)) - 2, 0)
+    return number // unit * unit
+
+
+def gigabytes(num_bytes: int) -> str:
+    """Write a size as people read it."""
+    return f"{num_bytes / 1e9:,.1f} GB" if num_bytes < 1e12 else f"{num_bytes / 1e12:,.0f} TB"

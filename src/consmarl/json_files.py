@@ -1,0 +1,86 @@
+"""Reading JSON that anybody may have written: whatever is wrong with it becomes one sentence.
+
+Every JSON file that people pass on (configurations, facts of a run, sweeps, headers) is read here. What comes back is
+shallow enough to copy, compare and write again, and all its text can be written as UTF-8 and shown on a terminal: what
+would move the cursor, or is half a character, is replaced.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from consmarl.errors import UsageError
+
+MOST_BYTES = 16 * 2**20  # of a file that holds one object; a configuration has about 2,000
+MOST_LEVELS = 50  # ours have four; Python's own functions give up at a few hundred
+
+_ILLEGIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters; halves of others
+_ILLEGIBLE_IN_JSON = re.compile(r"\\[bfru]|[\x7f-\x9f]")
+
+
+def parse_json(text: str | bytes, what: str) -> Any:
+    """Return what JSON holds; `what` begins the sentence that refuses anything else."""
+    try:
+        whole = text.decode("utf-8") if isinstance(text, bytes) else text
+        read = json.loads(whole)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} is not UTF-8: only its first {error.start} bytes are.") from error
+    except RecursionError as error:
+        raise _too_deep(what) from error
+    except ValueError as error:  # JSONDecodeError, or a number with more digits than Python reads
+        raise UsageError(f"{what} is not JSON: {str(error).partition(';')[0].rstrip('.')}.") from error
+    if whole.count("[") + whole.count("{") > MOST_LEVELS and _depth(read) > MOST_LEVELS:
+        raise _too_deep(what)
+    return _legible(read) if _ILLEGIBLE_IN_JSON.search(whole) else read
+
+
+def parse_json_object(text: str | bytes, what: str) -> dict[str, Any]:
+    """Return the object that JSON holds; anything else is refused."""
+    read = parse_json(text, what)
+    if not isinstance(read, dict):
+        raise UsageError(f'{what} must hold an object such as {{"name": "value"}}, not {_kind(read)}.')
+    return read
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """Return the object in a file of JSON."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}.")
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}.") from error
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"{path} is too large to be what it should: it has more than {MOST_BYTES // 2**20} megabytes.")
+    return parse_json_object(content, str(path))
+
+
+def _too_deep(what: str) -> UsageError:
+    return UsageError(f"{what} is nested too deeply: at most {MOST_LEVELS} levels of lists and objects are read.")
+
+
+def _depth(value: Any) -> int:
+    """Return how many lists and objects lie inside each other, without recursion."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, list | dict)]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
+def _legible(value: Any) -> Any:
+    """Return a value with a sign for every character that cannot be shown; only where there may be some."""
+    if isinstance(value, str):
+        return _ILLEGIBLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_legible(each) for each in value]
+    if isinstance(value, dict):
+        return {_legible(name): _legible(each) for name, each in value.items()}
+    return value
+
+
+def _kind(value: Any) -> str:
+    names = {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(value), "a number")

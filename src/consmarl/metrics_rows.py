@@ -1,0 +1,71 @@
+"""Rows of a run's metrics, one JSON object per line: which lines can be read, and why the others cannot."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from consmarl.errors import UsageError
+from consmarl.json_files import parse_json
+
+LAST_EPISODE = 2**53  # beyond which floats, and so charts, no longer tell whole numbers apart
+MOST_TOLD = 3  # faults of one file that are spelled out; the rest are counted
+
+
+class Fault(NamedTuple):
+    """A line that holds no row that can be used."""
+
+    line: int  # counted from 1, as editors do
+    what: str  # the end of a sentence that begins with the line: "is not JSON"
+
+
+class Line(NamedTuple):
+    """A line that has something on it: its row, or else why there is none."""
+
+    number: int
+    content: bytes  # with a line break
+    row: dict[str, Any] | None
+    fault: Fault | None
+
+
+def read_lines(path: Path) -> list[Line]:
+    """Return the lines of a file; a file that is missing has none.
+
+    A last line without a line break that cannot be read is passed over: its writer was killed, or is still writing.
+    """
+    if not path.is_file():
+        return []
+    try:
+        contents = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}.") from error
+    *lines, last = (_line(number, content + b"\n") for number, content in enumerate(contents, start=1))
+    written = [line for line in lines if line.content.strip()]
+    return written if last.row is None else [*written, last]
+
+
+def told(faults: Sequence[Fault]) -> str:
+    """Return faults of one file in words: "line 3, which is not JSON, and 4 more lines"."""
+    words = [f"line {fault.line}, which {fault.what}" for fault in faults[:MOST_TOLD]]
+    if (num_more := len(faults) - MOST_TOLD) > 0:
+        words.append(f"{num_more} more line{'s' if num_more > 1 else ''}")
+    return ", and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _line(number: int, content: bytes) -> Line:
+    try:
+        row = parse_json(content, "")
+    except UsageError as error:
+        return Line(number, content, None, Fault(number, str(error).partition(":")[0].strip()))
+    what = _what_is_wrong_with(row)
+    return Line(number, content, row, None) if what is None else Line(number, content, None, Fault(number, what))
+
+
+def _what_is_wrong_with(row: Any) -> str | None:
+    if not isinstance(row, dict):
+        return "is not an object"
+    episode = row.get("episode")
+    if type(episode) is not int or not 0 <= episode < LAST_EPISODE:
+        return "has no episode"
+    if type(row.get("seconds", 0.0)) not in (int, float):  # which a run adds up in the end
+        return "has seconds that are not a number"
+    return None

@@ -1,0 +1,136 @@
+"""Typed records that people build by hand: words, lists and dicts become what the fields say they are.
+
+A record's `__post_init__` calls `settle`. So a wrong type is refused where it comes in, and code behind it can compare
+enums with `is`.
+"""
+
+import dataclasses
+import enum
+import functools
+import numbers
+import operator
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from consmarl.errors import UsageError, nearest, shown
+
+RecordT = TypeVar("RecordT")
+
+
+def settle(record: Any, prefix: str = "") -> None:
+    """Bring the fields of a frozen record into their types; `prefix` goes before their names in sentences."""
+    hints = _hints(record.__class__)
+    for each in dataclasses.fields(record):
+        given = getattr(record, each.name)
+        default = default_of(each) if isinstance(given, Mapping) else None
+        settled = typed(prefix + each.name, hints.get(each.name, Any), given, default)
+        object.__setattr__(record, each.name, settled)  # the record is frozen for everybody else
+
+
+def replaced(record: RecordT, changes: Mapping[str, Any], prefix: str = "") -> RecordT:
+    """Return a copy with other values by name; an unknown name is told its nearest neighbours."""
+    kept: Any = record
+    known = [each.name for each in dataclasses.fields(kept)]
+    for name in changes:
+        if name not in known:
+            raise UsageError(f"there is no setting {f'{prefix}{name}'!r}: {nearest(str(name), known)}")
+    return dataclasses.replace(kept, **changes)
+
+
+def default_of(field: "dataclasses.Field[Any]") -> Any:
+    """Return what a field holds if it is left out; None where it cannot be."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
+    """Return a value as its type hint wants it.
+
+    An enum is made of its value, a tuple of any sequence, a record of a dict that changes the `default` one. Hints that
+    are no single class, such as Any, let everything through.
+    """
+    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    choices = typing.get_args(hint) if is_union else (hint,)
+    if value is None and types.NoneType in choices:
+        return None
+    kinds = [each for each in choices if each is not types.NoneType]
+    if len(kinds) > 1:
+        return value
+    (kind,) = kinds
+    if typing.get_origin(kind) is tuple:
+        return _tuple(name, typing.get_args(kind), value)
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return value
+    if issubclass(kind, enum.Enum):
+        return _member(name, kind, value)
+    if kind in _SIMPLE:
+        return _SIMPLE[kind](name, value)
+    if isinstance(value, Mapping) and dataclasses.is_dataclass(default) and isinstance(default, kind):
+        return replaced(default, value, f"{name}.")
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} must be of type {kind.__name__}, not {shown(value)}.")
+    return value
+
+
+def _tuple(name: str, kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        raise UsageError(f"{name} must be a list, not {shown(value)}.")
+    if kinds[-1] is Ellipsis:
+        kinds = (kinds[0],) * len(value)
+    if len(kinds) != len(value):
+        raise UsageError(f"{name} must be a list of {len(kinds)}, not {shown(value)}.")
+    return tuple(typed(f"each of {name}", kind, each) for kind, each in zip(kinds, value, strict=True))
+
+
+def _member(name: str, kind: type[enum.Enum], value: Any) -> enum.Enum:
+    if isinstance(value, kind):
+        return value
+    values = [each.value for each in kind]
+    if not isinstance(value, str) or value not in values:
+        raise UsageError(f"{name} has no value {shown(value)}: {nearest(str(value), values)}")
+    return kind(value)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # 1e4, as people write ten thousand
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise UsageError(f"{name} must be a whole number, not {shown(value)}.")
+    return operator.index(value)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise UsageError(f"{name} must be a number, not {shown(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError(f"{name} must be a number that is not as large as {shown(value)}.") from None
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise UsageError(f"{name} must be true or false, not {shown(value)}.")
+    return bool(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be a text, not {shown(value)}.")
+    return value  # as it is: a subclass may say where it comes from
+
+
+_SIMPLE: dict[type, Callable[[str, Any], Any]] = {int: _whole, float: _number, bool: _truth, str: _text}
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kind)
+    except NameError:  # names that only a type checker knows: a record with such hints has to check itself
+        return {}

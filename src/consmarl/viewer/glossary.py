@@ -1,0 +1,148 @@
+"""Every symbol that the page shows: what it is called, what it means in a line, and where the paper defines it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from consmarl.sharing.adhoc_td import AdHocTD
+from consmarl.sharing.cons import Cons
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.mechanism import Mechanism
+
+
+class Entry(NamedTuple):
+    """A symbol and its explanation."""
+
+    symbol: str  # what follows an underscore is written below the line
+    name: str
+    meaning: str
+    source: str
+    setting: str | None = None  # the mechanism's field that holds its value
+
+
+ASKING = {
+    "visits": Entry(
+        "n", "familiarity", "How often an agent has met this observation; the student counts this time, too.", "Eq. 1"
+    ),
+    "ask": Entry(
+        "P_ask",
+        "probability of asking",
+        "(1 + υ_a)^−√n: the more often an agent has met an observation, the less it asks.",
+        "Eq. 1",
+    ),
+    "ask_scale": Entry(
+        "υ_a", "asking scale", "How soon familiarity ends asking; the larger, the sooner.", "Eq. 1", "ask_scale"
+    ),
+    "budget": Entry(
+        "b_ask",
+        "request budget",
+        "How many more requests an agent may follow; one without effect is free.",
+        "Algorithm 3",
+        "budget_requests",
+    ),
+    "start": Entry(
+        "e_i", "start of sharing", "Agents may ask from the episode after this one on.", "Eq. 8", "start_episode"
+    ),
+}
+OF_CONS = {
+    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 6"),
+    "knows": Entry(
+        "knows less",
+        "why a teammate is silent",
+        "A teammate answers only if it has met the observation more often than the student, or has a higher max Q.",
+        "Eq. 6",
+    ),
+    "policy": Entry(
+        "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values over T.", "Eq. 5"
+    ),
+    "policy_temperature": Entry(
+        "T", "temperature of π", "The lower it is, the more a higher Q-value counts.", "Eq. 5", "policy_temperature"
+    ),
+    "confidence": Entry(
+        "Γ", "confidence", "How decided a policy is: 0 if all actions are equally likely, 1 if one is certain.", "Eq. 4"
+    ),
+    "prestige": Entry(
+        "Λ", "prestige", "√n · Γ, a teacher's familiarity times its confidence: how heavy its word is.", "Eq. 7"
+    ),
+    "share": Entry(
+        "w_k",
+        "weight of a teacher",
+        "e^Λ as a share of that of all teachers who name the same action; in brackets if it does not count.",
+        "Eq. 10",
+    ),
+    "negative": Entry(
+        "w_n",
+        "weight of negative knowledge",
+        "How much “this is the worst action” counts: in the paper 1 when sharing begins, then falling.",
+        "Eq. 8",
+    ),
+    "positive": Entry(
+        "w_p", "weight of positive knowledge", "1 − w_n: how much “this is the best action” counts.", "Eq. 8"
+    ),
+    "rate": Entry(
+        "τ",
+        "update rate",
+        "How far answers move a probability: at 1 all the way to what the teacher says.",
+        "Eq. 9",
+        "update_rate",
+    ),
+    "modified": Entry(
+        "p̃", "moved probability", "A probability once the answers have moved it; these need not add up to 1.", "Eq. 9"
+    ),
+    "temperature": Entry(
+        "κ",
+        "temperature of π̃",
+        "The higher it is, the more evenly π̃ spreads over the actions.",
+        "Algorithm 3",
+        "temperature",
+    ),
+    "policy_after": Entry(
+        "π̃", "policy after", "The student's new probabilities: the softmax of p̃ over κ.", "Algorithm 3"
+    ),
+    "confidence_after": Entry(
+        "Γ̃",
+        "confidence after",
+        "Γ of π̃. With this probability the student takes its most likely action at once; it also decides q.",
+        "Eq. 4, Algorithm 1",
+    ),
+    "excluded": Entry(
+        "q",
+        "actions left out",
+        "How many of the least likely actions are left out: Γ̃ lies in the q-th of |A| − 1 equal parts of 0 to 1.",
+        "Algorithm 1",
+    ),
+    "actions": Entry("|A|", "number of actions", "How many actions an agent can choose from.", "Algorithm 1"),
+}
+OF_ADHOC_TD = {
+    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 2"),
+    "policy": Entry(
+        "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values.", "Eq. 5"
+    ),
+    "give": Entry(
+        "P_give",
+        "probability of answering",
+        "1 − (1 + υ_g)^−(√n · |max Q − min Q|): who knows the observation, and to whom the choice matters, answers.",
+        "Eq. 2",
+    ),
+    "give_scale": Entry(
+        "υ_g", "answering scale", "The larger it is, the more readily teammates answer.", "Eq. 2", "give_scale"
+    ),
+}
+
+
+def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
+    """Return the entries that pages about these mechanisms need, by key."""
+    found: dict[str, Entry] = {}
+    for kind, entries in ((Mechanism, ASKING), (Cons, OF_CONS), (AdHocTD, OF_ADHOC_TD)):
+        if any(isinstance(mechanism, kind) for mechanism in mechanisms):
+            found = entries | found
+    return dict(sorted(found.items(), key=lambda item: item[0] not in ASKING))
+
+
+def values_of(sharing: Sharing) -> dict[str, str]:
+    """Return the values that symbols have throughout a run, by key."""
+    entries = glossary_of([sharing])
+    return {key: _shown(getattr(sharing, entry.setting)) for key, entry in entries.items() if entry.setting}
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -1,0 +1,73 @@
+"""With and without sharing: how the team's return differs between episodes that are alike in all else.
+
+Pairs are independent of each other given the checkpoint that they are played from, so pairs are what is resampled.
+What comes out is true of that checkpoint, not of a method: that takes runs with several seeds.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.report.statistics import Interval, interval
+from consmarl.report.words import plural, with_bounds
+
+FEWEST_PAIRS = 10  # many pairs do not differ at all, and of a few others the bootstrap's intervals are too narrow
+
+
+class Pairs(NamedTuple):
+    """The team's return with sharing minus without, pair by pair and on average."""
+
+    differences: NDArray[np.float64]  # [pair]
+    mean: Interval  # with its 95 % interval, which one pair does not have
+
+    @property
+    def is_established(self) -> bool:
+        """Whether there are pairs enough, and the interval excludes 0."""
+        return len(self.differences) >= FEWEST_PAIRS and not self.mean.low <= 0 <= self.mean.high
+
+
+def paired_returns(told: Sequence[RecordedEpisode], silent: Sequence[RecordedEpisode]) -> Pairs:
+    """Compare episodes with their twins in which nobody asks."""
+    ours, theirs = (np.array([_team_return(recorded) for recorded in each]) for each in (told, silent))
+    # rewards are of single precision: equal sums of different rewards differ in the last digits
+    is_same = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    differences = np.where(is_same, 0.0, ours - theirs)
+    return Pairs(differences, interval(differences))
+
+
+def _team_return(recorded: RecordedEpisode) -> float:
+    return float(recorded.steps["rewards"].sum(dtype=np.float64))
+
+
+def described(pairs: Pairs) -> dict[str, Any]:
+    """Return what the page says about pairs."""
+    has_interval = len(pairs.differences) > 1
+    return {
+        "differences": pairs.differences.tolist(),
+        "mean": pairs.mean.estimate,
+        "bounds": [pairs.mean.low, pairs.mean.high] if has_interval else None,
+        "told": with_bounds(pairs.mean, 2, signed=True),
+        "counts": _counts(pairs.differences),
+        "verdict": verdict(pairs),
+        "is_established": pairs.is_established,
+    }
+
+
+def verdict(pairs: Pairs) -> str:
+    """Say in a sentence what the pairs settle."""
+    count = len(pairs.differences)
+    if pairs.is_established:
+        better = "higher" if pairs.mean.estimate > 0 else "lower"
+        return f"Established for this checkpoint: the return is {better} with sharing, as the interval excludes 0."
+    if count < FEWEST_PAIRS:
+        return f"Not established: {plural(count, 'pair')} cannot settle it. Play at least {FEWEST_PAIRS} (--staged)."
+    return "Not established: the interval includes 0."
+
+
+def _counts(differences: NDArray[np.float64]) -> str:
+    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
+    same = len(differences) - better - worse
+    return f"The return is higher with sharing in {better}, lower in {worse} and the same in {same}."

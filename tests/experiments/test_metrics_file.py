@@ -1,0 +1,78 @@
+"""The file of metrics: what a killed or damaged run left in it survives a resume."""
+
+import json
+
+import pytest
+
+from consmarl.experiments import train
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.metrics import MetricsFile
+
+
+@pytest.fixture
+def metrics(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    for episode in (0, 100, 200, 300):
+        file.append({"episode": episode, "return": float(episode), "seconds": 1.0})
+    return file
+
+
+def episodes(metrics):
+    return [row["episode"] for row in metrics.rows()]
+
+
+def test_rows_after_an_episode_are_dropped_and_nothing_is_said(metrics):
+    before = metrics.path.read_bytes().splitlines()
+    assert metrics.keep_until(200) is None
+    assert metrics.path.read_bytes().splitlines() == before[:3]  # to the bit
+    assert metrics.keep_until(-1) is None
+    assert episodes(metrics) == []
+
+
+def test_a_half_written_last_line_goes_in_silence_and_a_whole_one_without_a_break_stays(metrics):
+    with metrics.path.open("ab") as file:
+        file.write(b'{"episode": 400, "ret')
+    assert metrics.keep_until(1_000) is None
+    metrics.path.write_bytes(metrics.path.read_bytes().rstrip(b"\n"))
+    assert metrics.keep_until(1_000) is None
+    metrics.append({"episode": 400})
+    assert episodes(metrics) == [0, 100, 200, 300, 400]
+
+
+@pytest.mark.parametrize("damaged", [b'{"episode": 100, "ret', b"[]", b"\xff", b"[" * 100_000, b'{"episode": "x"}'])
+def test_a_damaged_row_costs_no_other_row_and_is_named(metrics, damaged):
+    lines = metrics.path.read_bytes().split(b"\n")
+    lines[1] = damaged
+    metrics.path.write_bytes(b"\n".join(lines))
+    said = metrics.keep_until(200)
+    assert said.startswith(f"{metrics.path}: cannot read line 2, which ")
+    assert said.endswith("; it stays there, and no other row is lost.")
+    assert metrics.path.read_bytes().split(b"\n") == [lines[0], damaged, lines[2], b""]
+    assert episodes(metrics) == [0, 200]
+
+
+def test_no_file_has_no_rows(tmp_path):
+    metrics = MetricsFile(tmp_path / "metrics.jsonl")
+    assert metrics.rows() == []
+    assert metrics.keep_until(100) is None
+
+
+def test_seconds_that_cannot_be_added_up_are_damage(metrics):
+    with metrics.path.open("a") as file:
+        file.write(json.dumps({"episode": 400, "seconds": "1"}) + "\n")
+    assert "cannot read line 5, which has seconds that are not a number" in metrics.keep_until(400)
+
+
+def test_a_resume_names_the_damaged_row_and_goes_on(metrics, monkeypatch, capsys):
+    lines = metrics.path.read_bytes().split(b"\n")
+    lines[1] = b"no JSON"
+    metrics.path.write_bytes(b"\n".join(lines))
+    (metrics.path.parent / "config.json").write_text(TrainConfig().to_json())
+    # nothing is trained: what matters happens before
+    monkeypatch.setattr(TrainConfig, "trainer", lambda _: None)
+    monkeypatch.setattr(train, "check_memory_to_resume", lambda *_: None)
+    monkeypatch.setattr(train, "_newest_state", lambda *_: (None, 200))
+    monkeypatch.setattr(train._Session, "finish", lambda *_: None)
+    train.resume(metrics.path.parent)
+    assert "cannot read line 2, which is not JSON" in " ".join(capsys.readouterr().err.split())
+    assert episodes(metrics) == [0, 200]

@@ -1,0 +1,35 @@
+"""Names of runs: others for other runs, and such as any file system takes."""
+
+import re
+
+from consmarl import TrainConfig
+
+
+def test_a_plain_run_is_named_by_world_method_and_seed():
+    assert TrainConfig().name == "pgm-3ag-iql-epsilon-greedy-0"
+    assert TrainConfig(method="cons", seed=3).name == "pgm-3ag-cons-paper-epsilon-greedy-3"
+    assert TrainConfig(env="pettingzoo:mpe2.simple_spread_v3").name.startswith("pettingzoo-mpe2.simple_spread_v3-iql")
+
+
+def test_what_departs_from_the_defaults_is_in_the_name():
+    config = TrainConfig(method="cons", set=["num_agents=4", "grid=(9, 9)"], share={"temperature": 0.3})
+    assert config.name == "pgm-3ag-cons-paper-epsilon-greedy-num_agents=4-grid=9,9-share.temperature=0.3-0"
+    assert config.resolved().name == config.name  # what nobody set is not in it
+    others = [
+        dict(episodes=2_000), dict(hidden_size=32), dict(weights="shared"), dict(learning_rate=1e-3),
+        dict(record=(1, 2)), dict(learn={"target_memory": "whole-episode"}), dict(preset="recommended"),
+        dict(tensorboard=False), dict(set=["num_agents=5"]), dict(bootstrap_time_limit=True),
+    ]  # fmt: skip
+    names = {TrainConfig(**each).name for each in others}
+    assert len(names) == len(others)
+    assert TrainConfig().name not in names
+
+
+def test_names_are_safe_short_and_still_tell_runs_apart():
+    wild = [TrainConfig(set=[f"map=../{letter}|*?: é{'x' * 300}"]).name for letter in "ab"]
+    assert wild[0] != wild[1]
+    short = [TrainConfig(set=[f"rule={letter}"]).name for letter in ("a/b", "a_b")]
+    assert short[0] != short[1]
+    for name in (*wild, *short):
+        assert re.fullmatch(r"[\w.,=+-]{1,130}", name, flags=re.ASCII)
+        assert name.endswith("-0")

@@ -1,0 +1,38 @@
+"""Sentences for what cannot be: which names are near, and how values are quoted."""
+
+import pytest
+
+from consmarl.errors import close_names, nearest, shown
+
+OPTIONS = ["--learning-rate", "--discount", "--record", "--episodes", "--batch-episodes", "--share.temperature",
+           "--share.policy-temperature", "--epsilon-start", "--epsilon-end"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("--lr", ["--learning-rate"]),  # what others call it
+        ("--gamma", ["--discount"]),
+        ("--batch_size", ["--batch-episodes"]),
+        ("--epsiodes", ["--episodes"]),  # letters
+        ("--learning_rate", ["--learning-rate"]),
+        ("--temperature", ["--share.temperature", "--share.policy-temperature"]),  # parts
+        ("--epsilon", ["--epsilon-end", "--epsilon-start"]),
+        ("--verbose", []),  # nothing at all
+        ("--l", []),
+    ],
+)
+def test_names_that_somebody_may_have_meant(written, meant):
+    assert sorted(close_names(written, OPTIONS)) == sorted(meant)
+
+
+def test_what_is_like_nothing_gets_a_list_or_another_hint():
+    assert nearest("method", ["--ids", "--env"]) == "known are '--ids', '--env'."
+    assert nearest("method", ["--ids", "--env"], otherwise="see --help.") == "see --help."
+
+
+def test_values_are_quoted_on_one_line_and_not_for_pages():
+    assert shown("odd") == "'odd'"
+    assert shown(10**5000) == "a number of thousands of digits"
+    assert len(shown("x" * 10_000)) < 100
+    assert "\n" not in shown(type("Odd", (), {"__repr__": lambda _: "two\nlines"})())

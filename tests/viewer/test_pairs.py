@@ -1,0 +1,56 @@
+"""With and without sharing: differences pair by pair, their mean and its interval, and what they settle."""
+
+import numpy as np
+import pytest
+
+from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.report.statistics import interval
+from consmarl.viewer.pairs import FEWEST_PAIRS, described, paired_returns, verdict
+
+
+def episodes(returns):
+    """Episodes of two steps and two agents, whose rewards add up to these returns."""
+    shares = np.array([[0.5, 0.25], [0.25, 0.0]], np.float32)
+    return [RecordedEpisode({}, {"rewards": np.float32(total) * shares}, {}, {}, {}) for total in returns]
+
+
+def pairs_of(differences):
+    return paired_returns(episodes(np.array(differences) + 8.0), episodes([8.0] * len(differences)))
+
+
+def test_differences_are_with_minus_without_and_their_mean_has_the_bootstrap_interval_of_reports():
+    differences = [3.0, -1.0, 0.0, 2.0, 0.0, 5.0, 1.0, -2.0, 4.0, 0.5, 0.0, 7.0]
+    pairs = pairs_of(differences)
+    np.testing.assert_allclose(pairs.differences, differences, atol=1e-5)
+    assert pairs.mean == pytest.approx(interval(differences), abs=1e-5)
+    told = described(pairs)
+    assert told["bounds"] == [pairs.mean.low, pairs.mean.high]
+    assert told["counts"] == "The return is higher with sharing in 7, lower in 2 and the same in 3."
+    assert told["told"].startswith("+1.62 [+0.")
+
+
+@pytest.mark.parametrize(
+    ("differences", "sentence"),
+    [
+        ([1.0, 2.0] * 10, "Established for this checkpoint: the return is higher with sharing"),
+        ([-1.0, -2.0] * 10, "Established for this checkpoint: the return is lower with sharing"),
+        ([1.0, -1.0] * 10, "Not established: the interval includes 0."),
+        ([0.0] * 20, "Not established: the interval includes 0."),
+        ([5.0] * (FEWEST_PAIRS - 1), "Not established: 9 pairs cannot settle it. Play at least 10"),
+        ([5.0], "Not established: 1 pair cannot settle it."),
+    ],
+)
+def test_a_difference_is_established_where_the_interval_excludes_0_and_pairs_are_enough(differences, sentence):
+    assert verdict(pairs_of(differences)).startswith(sentence)
+
+
+def test_one_pair_has_no_interval():
+    told = described(pairs_of([2.0]))
+    assert (told["bounds"], told["told"]) == (None, "+2.00")
+
+
+def test_rounding_in_single_precision_is_no_difference():
+    ours = RecordedEpisode({}, {"rewards": np.full((10, 1), 0.1, np.float32)}, {}, {}, {})
+    theirs = RecordedEpisode({}, {"rewards": np.array([[1.0]], np.float32)}, {}, {}, {})
+    assert ours.steps["rewards"].sum(dtype=np.float64) != 1.0
+    assert paired_returns([ours], [theirs]).differences.tolist() == [0.0]
