@@ -11,6 +11,7 @@ from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, TargetMemory
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.td import Target
 from consmarl.networks.drqn import step_drqn
 from consmarl.training.exploration import LinearSchedule
 from consmarl.training.loop import Trainer
@@ -20,6 +21,7 @@ from tests.probes.worlds import (
     MemoryMatters,
     ObservationMatters,
     OppositeRewards,
+    PatienceMatters,
 )
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -109,3 +111,12 @@ class ForgetfulIQL(IQL):
 
 def test_a_cue_cannot_be_remembered_when_the_hidden_state_is_cut():
     assert mean_return(*trained(MemoryMatters(), 400, learner_type=ForgetfulIQL)) < 0.5
+
+
+@pytest.mark.parametrize(("target", "num_rounds", "solves_it"), [
+    (Target.ONE_STEP, 40, False), (Target.OPTIMISTIC, 20, True),
+])  # fmt: skip
+def test_a_reward_that_is_long_paid_for_needs_targets_that_look_further(target, num_rounds, solves_it):
+    settings = dict(target=target, target_memory=TargetMemory.WHOLE_EPISODE)
+    reached = mean_return(*trained(PatienceMatters(), num_rounds, **settings))
+    assert (reached > 2.5) is solves_it  # 5 − 10 · 0.2 = 3 is what can be had

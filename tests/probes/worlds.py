@@ -114,3 +114,35 @@ class OppositeRewards(Probe):
     def rewards(self, state, actions):
         del state
         return jnp.where(actions == jnp.arange(2), 1, -1)
+
+
+@dataclass(frozen=True)
+class PatienceMatters(Probe):
+    """Digging (action 1) costs 0.2 a step, and the eleventh time it pays 5; one code for each number of times."""
+
+    episode_limit: int = 14
+    num_paid: int = 10
+
+    @property
+    def observation_scale(self):
+        return np.ones(self.episode_limit + 1, np.float32)
+
+    @property
+    def observation_limit(self):
+        return np.ones(self.episode_limit + 1, int)
+
+    def generate_layout(self, key):
+        del key
+        return jnp.zeros((), jnp.int32)
+
+    def observe(self, state):
+        seen = jnp.arange(self.episode_limit + 1) == state.cue
+        return jnp.broadcast_to(seen[None], (self.num_agents, self.episode_limit + 1)).astype(jnp.uint8)
+
+    def advance(self, state, actions, draws):
+        following, outcome = super().advance(state, actions, draws)
+        return following._replace(cue=state.cue + actions[0]), outcome
+
+    def rewards(self, state, actions):
+        pays = jnp.where(state.cue < self.num_paid, -0.2, jnp.where(state.cue == self.num_paid, 5.0, 0.0))
+        return jnp.where(actions == 1, pays, 0.0)

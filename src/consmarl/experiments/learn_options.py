@@ -12,6 +12,7 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.learners.interface import AnyLearner
 from consmarl.learners.iql import TargetMemory
+from consmarl.learners.td import Target
 from consmarl.records import settle
 
 
@@ -24,6 +25,10 @@ def fields_of(learner: type[AnyLearner]) -> set[str]:
 class LearnOptions:
     """Departures from a method's defaults."""
 
+    target: Target | None = None
+    """What values are learned towards; all but GA-Comm [P: one-step]."""
+    trace_decay: float | None = None
+    """Lambda of targets that look further than one step; all but GA-Comm [ours: 0.8]."""
     target_memory: TargetMemory | None = None
     """From where on the target network remembers; IQL and those that learn as it does, SEQL [C: next-observations]."""
     others_weight: float | None = None
@@ -55,7 +60,7 @@ class LearnOptions:
         for name, value in self.given().items():
             if name in ("value_size", "mixer_size", "num_strategies", "attention_size"):
                 validation.whole_number(f"learn.{name}", value, least=2 if name == "num_strategies" else 1)
-            elif name in ("expectile", "ideal_weight"):
+            elif name in ("expectile", "ideal_weight", "trace_decay"):
                 validation.fraction(f"learn.{name}", value)
             elif name.endswith("_weight") and validation.finite_number(f"learn.{name}", value) < 0:
                 raise UsageError(f"learn.{name} must be at least 0, not {value}.")

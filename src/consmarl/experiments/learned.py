@@ -63,4 +63,4 @@ def newest_policy(run: Path, *, trust: Trust = False) -> Saved:
     trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
     check_memory_to_resume(trainer, run)
     restored = checkpoints.restore(run / CHECKPOINTS, functools.partial(trainer.init, config.seed))
-    return Saved(trainer.learner.parameters(restored.state.learner), config, restored.number)
+    return Saved(trainer.learner.evaluated_parameters(restored.state.learner), config, restored.number)

@@ -152,7 +152,7 @@ class _Session:
 
     def _conclude(self, state: TrainState) -> None:
         config, out = self.config, self.out
-        parameters = self.trainer.learner.parameters(state.learner)
+        parameters = self.trainer.learner.evaluated_parameters(state.learner)
         export_policy(out / POLICY, parameters, config, config.episodes)
         key = evaluation_key(config, config.episodes + 1)
         summary = evaluation_summary(self.trainer, parameters, key, config.final_episodes)
@@ -168,7 +168,7 @@ def evaluation_key(config: TrainConfig, number: int) -> jax.Array:
 
 def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episode: int) -> dict[str, Any]:
     """Evaluate greedily after an episode."""
-    parameters = trainer.learner.parameters(state.learner)
+    parameters = trainer.learner.evaluated_parameters(state.learner)
     summary = evaluation_summary(trainer, parameters, evaluation_key(config, episode), config.evaluation_episodes)
     return {f"evaluation_{name}": value for name, value in summary.items()}
 

@@ -7,7 +7,7 @@ the others' present play makes of it. After the recurrent, discrete variant of t
 Axes: `[step, episode, …]`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -15,13 +15,10 @@ import jax.numpy as jnp
 import optax
 
 from consmarl.learners import td
-from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
-from consmarl.learners.optimiser import RMSprop
-from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import RewardOf, rewarded
-from consmarl.learners.targets import copied_when_due, copy_of
-from consmarl.networks.drqn import DRQNParameters
+from consmarl.learners.temporal_difference import QState, TDLearner, following_best
 from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron, perceptron_flop
 
 
@@ -33,23 +30,13 @@ class I2QNetworks(NamedTuple):
     state_value: Any  # V, a perceptron
 
 
-class I2QState(NamedTuple):
-    """What I2Q learns and keeps."""
-
-    online: I2QNetworks
-    target: I2QNetworks
-    optimisers: I2QNetworks
-    num_updates: jax.Array  # int32
-
-
 class Experience(NamedTuple):
     """One agent's episodes, as its losses need them."""
 
     inputs: jax.Array  # [step + 1, episode, input]
     actions: jax.Array  # int32 [step, episode]
     rewards: jax.Array  # [step, episode]
-    goes_on: jax.Array  # [step, episode]
-    mask: jax.Array  # [step, episode]
+    batch: EpisodeBatch  # everybody's
 
 
 class Goals(NamedTuple):
@@ -63,19 +50,13 @@ class Goals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class I2Q(RecurrentQ[I2QState]):
+class I2Q(TDLearner):
     """Independent Q-learning with ideal transitions; defaults are the paper's, and else the method's own code's."""
 
-    spec: TeamSpec
     reward_of: RewardOf = RewardOf.INDIVIDUAL
-    hidden_size: int = 64
     value_size: int = 256  # width of the two hidden layers of Q^ss and V
-    discount: float = 0.99  # γ
     expectile: float = 0.52
     ideal_weight: float = 0.2  # λ, of the ideal goal beside the ordinary one
-    target_every_updates: int = 200
-    optimiser: RMSprop = field(default_factory=RMSprop)
-    bootstrap_time_limit: bool = False
 
     @property
     def networks(self) -> TeamNetworks:
@@ -90,8 +71,8 @@ class I2Q(RecurrentQ[I2QState]):
     def _state_sizes(self) -> tuple[int, ...]:
         return (self.hidden_size, self.value_size, self.value_size, 1)
 
-    def init(self, key: jax.Array) -> I2QState:
-        """Draw weights; targets begin equal to them."""
+    def init(self, key: jax.Array) -> QState:
+        """Draw weights."""
         key_action, key_pair, key_state = jax.random.split(key, 3)
         num_agents = self.spec.num_agents
 
@@ -105,25 +86,22 @@ class I2Q(RecurrentQ[I2QState]):
         )
         # one optimiser and one norm for all agents' networks of a kind, as the method's own code has it
         optimisers = I2QNetworks(*(self.optimiser.transformation().init(each) for each in online))
-        return I2QState(online, copy_of(online), optimisers, jnp.zeros((), jnp.int32))
+        return self.first_state(online, optimisers)
 
-    def parameters(self, state: I2QState) -> DRQNParameters:
-        """Return the networks that act."""
-        parameters: DRQNParameters = state.online.action_value
-        return parameters
+    def acting(self, online: I2QNetworks) -> Any:
+        """Return the networks of action values."""
+        return online.action_value
 
-    def update(self, state: I2QState, batch: EpisodeBatch, key: jax.Array) -> tuple[I2QState, Metrics]:
+    def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down each of the three losses."""
         del key
         batch = rewarded(batch, self.reward_of)
         metrics, gradients = self.networks.gradients(self._agent_gradient, (state.online, state.target), batch)
         transformation = self.optimiser.transformation()
-        stepped = [transformation.update(*each) for each in zip(gradients, state.optimisers, strict=True)]
+        stepped = [transformation.update(*each) for each in zip(gradients, state.optimiser, strict=True)]
         online = optax.apply_updates(state.online, I2QNetworks(*(changes for changes, _ in stepped)))
-        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
         metrics["gradient_norm"] = optax.tree.norm(gradients.action_value)[None]
-        optimisers = I2QNetworks(*(optimiser for _, optimiser in stepped))
-        return I2QState(online, target, optimisers, state.num_updates + 1), metrics
+        return self.next_state(state, online, I2QNetworks(*(optimiser for _, optimiser in stepped))), metrics
 
     def _agent_gradient(
         self,
@@ -136,15 +114,11 @@ class I2Q(RecurrentQ[I2QState]):
     ) -> tuple[Metrics, I2QNetworks]:
         """Return the losses' gradient by one agent's networks, and what is worth reporting."""
         online, target = parameters
-        limit = actions.shape[1]
         experience = Experience(
             inputs=self.networks.episode_inputs(agent, codes, actions),
             actions=actions.T.astype(jnp.int32),
             rewards=rewards.T,
-            goes_on=td.continues(
-                batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit
-            ),
-            mask=td.step_mask(batch.num_steps, limit),
+            batch=batch,
         )
         goals = self._goals(target, experience)
         # each loss moves one network alone, so the gradient of their sum is the three gradients
@@ -159,14 +133,14 @@ class I2Q(RecurrentQ[I2QState]):
         return Goals(
             hidden_tm1=hidden_tm1,
             hidden_t=hidden_t,
-            ideal=td.td_targets(experience.rewards, experience.goes_on, following, self.discount),
+            ideal=td.td_targets(experience.rewards, self.continues(experience.batch), following, self.discount),
             pair_value=_scalar(target.pair_value, _pairs(hidden_tm1, hidden_t)),
             target_values_t=values[1:],
         )
 
     def _losses(self, online: I2QNetworks, goals: Goals, experience: Experience) -> tuple[jax.Array, Metrics]:
         """Return the sum of the three losses."""
-        mask = experience.mask
+        mask = td.step_mask(experience.batch.num_steps, len(experience.rewards))
         pair_values = _scalar(online.pair_value, _pairs(goals.hidden_tm1, goals.hidden_t))
         pair_loss = td.masked_squared_error(pair_values, goals.ideal, mask)
 
@@ -176,18 +150,14 @@ class I2Q(RecurrentQ[I2QState]):
 
         _, values = self.networks.unroll(online.action_value, experience.inputs)
         chosen = td.chosen_values(values[:-1], experience.actions)
-        following = td.double_q_values(goals.target_values_t, jax.lax.stop_gradient(values[1:]))
-        ordinary = td.td_targets(experience.rewards, experience.goes_on, following, self.discount)
+        following = following_best(goals.target_values_t, experience.actions, jax.lax.stop_gradient(values[1:]))
+        ordinary = self.targets(experience.rewards, following, experience.batch)
         targets = self.ideal_weight * goals.ideal + (1 - self.ideal_weight) * ordinary
-        action_loss = td.masked_squared_error(chosen, targets, mask)
-        played = mask.sum()
-        return pair_loss + state_loss + action_loss, {
-            "loss": action_loss,
+        action_loss, metrics = self.td_loss(chosen, targets, experience.batch)
+        return pair_loss + state_loss + action_loss, metrics | {
             "pair_loss": pair_loss,
             "state_loss": state_loss,
-            "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
-            "q_value": jnp.sum(mask * chosen) / played,
-            "state_value": jnp.sum(mask * state_values) / played,
+            "state_value": jnp.sum(mask * state_values) / mask.sum(),
         }
 
     def update_flop(self, num_episodes: int, num_steps: int) -> float:

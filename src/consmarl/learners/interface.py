@@ -123,7 +123,11 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
 
     @abc.abstractmethod
     def parameters(self, state: StateT) -> ParametersT:
-        """Return what acting needs, and what a policy file holds."""
+        """Return what acting needs while the team learns."""
+
+    def evaluated_parameters(self, state: StateT) -> ParametersT:
+        """Return what acting needs when the policy is evaluated or written to a file."""
+        return self.parameters(state)
 
     @abc.abstractmethod
     def begin(self, parameters: ParametersT, key: jax.Array, codes: jax.Array) -> MemoryT:

@@ -1,20 +1,18 @@
 """Independent Q-learning (IQL): every agent learns from its own episodes, with a recurrent Q-network."""
 
 import enum
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from consmarl.learners import td
-from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
-from consmarl.learners.optimiser import RMSprop
-from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import RewardOf, rewarded
-from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.learners.temporal_difference import QState, TDLearner, following_best
 from consmarl.networks.drqn import DRQNParameters
 
 
@@ -25,54 +23,33 @@ class TargetMemory(enum.Enum):
     WHOLE_EPISODE = "whole-episode"
 
 
-class IQLState(NamedTuple):
-    """What IQL learns and keeps."""
-
-    online: DRQNParameters  # [network, …]
-    target: DRQNParameters  # [network, …]
-    optimiser: Any  # [network, …]
-    num_updates: jax.Array  # int32
-
-
 @dataclass(frozen=True)
-class IQL(RecurrentQ[IQLState]):
+class IQL(TDLearner):
     """Independent recurrent Q-learning; defaults are the paper's."""
 
-    spec: TeamSpec
     weights: Weights = Weights.SEPARATE
     reward_of: RewardOf = RewardOf.INDIVIDUAL
-    hidden_size: int = 64
-    discount: float = 0.99  # γ
-    target_every_updates: int = 200
-    optimiser: RMSprop = field(default_factory=RMSprop)
     target_memory: TargetMemory = TargetMemory.NEXT_OBSERVATIONS
-    bootstrap_time_limit: bool = False
+    double_q: bool = False
 
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act and learn."""
         return TeamNetworks(self.spec, self.weights, self.hidden_size)
 
-    def init(self, key: jax.Array) -> IQLState:
-        """Draw weights; targets begin equal to them."""
+    def init(self, key: jax.Array) -> QState:
+        """Draw weights."""
         online = self.networks.init(key)
-        optimiser = jax.vmap(self.optimiser.transformation().init)(online)
-        return IQLState(online, copy_of(online), optimiser, jnp.zeros((), jnp.int32))
+        return self.first_state(online, jax.vmap(self.optimiser.transformation().init)(online))
 
-    def parameters(self, state: IQLState) -> DRQNParameters:
-        """Return the online networks."""
-        return state.online
-
-    def update(self, state: IQLState, batch: EpisodeBatch, key: jax.Array) -> tuple[IQLState, Metrics]:
+    def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down the loss, for every network on its own."""
         del key
         batch = rewarded(batch, self.reward_of)
         metrics, gradients = self.gradients(state.online, state.target, batch)
         changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
-        online = optax.apply_updates(state.online, changes)
         metrics["gradient_norm"] = jax.vmap(optax.tree.norm)(gradients)
-        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
-        return IQLState(online, target, optimiser, state.num_updates + 1), metrics
+        return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
 
     def update_flop(self, num_episodes: int, num_steps: int) -> float:
         """Online forward, target forward, and a backward pass worth two forwards."""
@@ -93,22 +70,16 @@ class IQL(RecurrentQ[IQLState]):
     ) -> tuple[Metrics, DRQNParameters]:
         """Return the loss's gradient by one agent's network, and what is worth reporting."""
         online, target = parameters
-        limit = actions.shape[1]
         inputs = self.networks.episode_inputs(agent, codes, actions)
-        mask = td.step_mask(batch.num_steps, limit)
-        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
-        targets = td.q_targets(rewards.T, goes_on, self._target_values(target, inputs), self.discount)
+        taken = actions.T.astype(jnp.int32)
+        target_values_t = self._target_values(target, inputs)
+        online_values_t = self.networks.unroll(online, inputs)[1][1:] if self.double_q else None
+        following = following_best(target_values_t, taken, online_values_t)
+        targets = self.targets(rewards.T, following, batch)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:
             _, values_tm1 = self.networks.unroll(online, inputs[:-1])
-            chosen = td.chosen_values(values_tm1, actions.T.astype(jnp.int32))
-            error = td.masked_squared_error(chosen, targets, mask)
-            played = mask.sum()
-            return error, {
-                "loss": error,
-                "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
-                "q_value": jnp.sum(mask * chosen) / played,
-            }
+            return self.td_loss(td.chosen_values(values_tm1, taken), targets, batch)
 
         gradient, metrics = jax.grad(loss, has_aux=True)(online)
         return metrics, gradient

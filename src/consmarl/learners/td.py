@@ -3,8 +3,18 @@
 Axes: `[step, episode, …]`, as the recurrent networks have them.
 """
 
+import enum
+
 import jax
 import jax.numpy as jnp
+
+
+class Target(enum.Enum):
+    """What a value is learned towards."""
+
+    ONE_STEP = "one-step"  # the paper's: the reward, then the target network's value of what follows
+    WATKINS = "watkins"  # Watkins' Q(λ): what really followed, until an action was not the best one
+    OPTIMISTIC = "optimistic"  # Watkins', and past such an action too if it turned out better than expected
 
 
 def step_mask(num_steps: jax.Array, limit: int) -> jax.Array:
@@ -42,6 +52,36 @@ def double_q_values(values: jax.Array, online_values: jax.Array) -> jax.Array:
 def td_targets(rewards_t: jax.Array, continues_t: jax.Array, values_t: jax.Array, discount: float) -> jax.Array:
     """r + γ v', without what follows a final step, for values of states [step, episode]."""
     return rewards_t + discount * continues_t * values_t
+
+
+def has_next(mask: jax.Array) -> jax.Array:
+    """Return whether another step was played after this one: bool [step, episode], from the mask of played steps."""
+    return jnp.concatenate([mask[1:] > 0, jnp.zeros((1, mask.shape[1]), bool)])
+
+
+def lambda_targets(
+    rewards_t: jax.Array,
+    continues_t: jax.Array,
+    values_t: jax.Array,
+    keeps_trace_t: jax.Array,
+    may_keep_trace_t: jax.Array,
+    trace_decay: float,
+    discount: float,
+) -> jax.Array:
+    """Q(λ): G_t = r_t + γ [(1 − c_t) v_t + c_t G_{t+1}], without what follows a final step: [step, episode].
+
+    v_t is the value of what follows the step. c_t = λ where `keeps_trace_t`, and where `may_keep_trace_t` if G_{t+1}
+    turned out to be more than v_t; elsewhere c_t = 0, which is the one-step target.
+    """
+
+    def step_back(return_t: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        reward, goes_on, value, keeps_trace, may_keep_trace = now
+        trace = trace_decay * (keeps_trace | (may_keep_trace & (return_t > value)))
+        return_tm1 = reward + discount * goes_on * (value + trace * (return_t - value))
+        return return_tm1, return_tm1
+
+    steps = (rewards_t, continues_t, values_t, keeps_trace_t, may_keep_trace_t)
+    return jax.lax.scan(step_back, jnp.zeros_like(rewards_t[0]), steps, reverse=True)[1]
 
 
 def expectile_weights(predictions: jax.Array, targets: jax.Array, expectile: float) -> jax.Array:

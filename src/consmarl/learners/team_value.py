@@ -7,7 +7,7 @@ Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 """
 
 import abc
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -16,22 +16,11 @@ import optax
 
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
-from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
+from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.networks import TeamNetworks, Weights
-from consmarl.learners.optimiser import RMSprop
-from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.rewards import team_reward
-from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.learners.temporal_difference import Following, QState, TDLearner, following_best
 from consmarl.networks.linear import join_last
-
-
-class TeamValueState(NamedTuple):
-    """What a team learns and keeps; its networks have `agents` and `mixer`, and what else a method needs."""
-
-    online: Any
-    target: Any
-    optimiser: Any
-    num_updates: jax.Array  # int32
 
 
 class ValueNetworks(NamedTuple):
@@ -42,17 +31,11 @@ class ValueNetworks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TeamValue(RecurrentQ[TeamValueState]):
+class TeamValue(TDLearner):
     """A learner of the team's value; subclasses bring the mixer."""
 
-    spec: TeamSpec
     weights: Weights = Weights.SHARED
-    hidden_size: int = 64
-    discount: float = 0.99  # γ
-    target_every_updates: int = 200
-    optimiser: RMSprop = field(default_factory=RMSprop)
     double_q: bool = True
-    bootstrap_time_limit: bool = False
 
     @abc.abstractmethod
     def init_mixer(self, key: jax.Array) -> Any:
@@ -76,28 +59,26 @@ class TeamValue(RecurrentQ[TeamValueState]):
         """Return what makes steps of gradients: one optimiser, and one norm to clip, for everything."""
         return self.optimiser.transformation()
 
-    def init(self, key: jax.Array) -> TeamValueState:
-        """Draw weights; targets begin equal to them."""
+    def init(self, key: jax.Array) -> QState:
+        """Draw weights."""
         online = self.init_networks(key)
-        return TeamValueState(online, copy_of(online), self.transformation().init(online), jnp.zeros((), jnp.int32))
+        return self.first_state(online, self.transformation().init(online))
 
-    def parameters(self, state: TeamValueState) -> Any:
-        """Return the networks that act."""
-        return state.online.agents
+    def acting(self, online: Any) -> Any:
+        """Return the agents' networks."""
+        return online.agents
 
-    def update(self, state: TeamValueState, batch: EpisodeBatch, key: jax.Array) -> tuple[TeamValueState, Metrics]:
+    def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down the loss."""
         del key
         gradient, metrics = jax.grad(self.loss, has_aux=True)(state.online, state.target, batch)
         changes, optimiser = self.transformation().update(gradient, state.optimiser)
-        online = optax.apply_updates(state.online, changes)
-        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
         metrics["gradient_norm"] = optax.tree.norm(gradient)
-        return TeamValueState(online, target, optimiser, state.num_updates + 1), metrics
+        return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
 
     def loss(self, online: Any, target: Any, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
         """Return the loss, and what is worth reporting."""
-        return self.td_loss(online, target, self.action_values(online.agents, batch), batch)
+        return self.team_loss(online, target, self.action_values(online.agents, batch), batch)
 
     def action_values(self, agents: Any, batch: EpisodeBatch) -> jax.Array:
         """Return every agent's values of its actions: [agent, step + 1, episode, action]."""
@@ -114,31 +95,23 @@ class TeamValue(RecurrentQ[TeamValueState]):
         """Return all agents' observations side by side: [step + 1, episode, agent · observation]."""
         return join_last(self.spec.observations(batch.codes.transpose(2, 1, 0, 3)))
 
-    def td_loss(self, online: Any, target: Any, values: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
-        """Return the error of the team's value: the mean of (y − Q_tot)², y = r + γ Q̄_tot(s', best actions)."""
-        limit = batch.actions.shape[-1]
+    def team_loss(self, online: Any, target: Any, values: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+        """Return the error of the team's value, and what is worth reporting."""
         states = self.team_states(batch)
-        mask = td.step_mask(batch.num_steps, limit)
-        chosen = td.chosen_values(values[:, :-1], batch.actions.swapaxes(1, 2).astype(jnp.int32))
-        total = self.mix(online.mixer, chosen, states[:-1])
-        targets = self._targets(target, values[:, 1:], states[1:], batch)
-        error = td.masked_squared_error(total, targets, mask)
-        played = mask.sum()
-        return error, {
-            "loss": error,
-            "td_error": jnp.sum(mask * jnp.abs(total - targets)) / played,
-            "q_value": jnp.sum(mask * total) / played,
-        }
-
-    def _targets(self, target: Any, online_values_t: jax.Array, states_t: jax.Array, batch: EpisodeBatch) -> jax.Array:
-        """Return y: [step, episode]."""
-        limit = batch.actions.shape[-1]
-        values_t = self.action_values(target.agents, batch)[:, 1:]
-        best = td.double_q_values(values_t, online_values_t) if self.double_q else values_t.max(axis=-1)
-        following = self.mix(target.mixer, best, states_t)
-        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
+        taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
+        total = self.mix(online.mixer, td.chosen_values(values[:, :-1], taken), states[:-1])
         # the online values say which action is best, and are not to be moved by it
-        return jax.lax.stop_gradient(td.td_targets(team_reward(batch).T, goes_on, following, self.discount))
+        following = self._following(target, jax.lax.stop_gradient(values[:, 1:]), taken, states[1:], batch)
+        return self.td_loss(total, self.targets(team_reward(batch).T, following, batch), batch)
+
+    def _following(
+        self, target: Any, online_values_t: jax.Array, actions: jax.Array, states_t: jax.Array, batch: EpisodeBatch
+    ) -> Following:
+        """Return what follows each step if everybody does what is best: Q̄_tot(s', best actions)."""
+        values_t = self.action_values(target.agents, batch)[:, 1:]
+        choosing = online_values_t if self.double_q else None
+        each = jax.vmap(following_best, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
+        return Following(self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0))
 
     def mixer_flop(self) -> float:
         """Return the arithmetic of mixing one step's values once."""

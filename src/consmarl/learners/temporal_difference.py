@@ -1,0 +1,120 @@
+"""Learning action values by temporal differences: what every Q-learner here has in common.
+
+A method says what its values are; targets, masks and the loss are the same for all.
+Axes: `[step, episode, …]`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.learners import td
+from consmarl.learners.averaging import averaged_after
+from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
+from consmarl.learners.optimiser import Optimiser, RMSprop
+from consmarl.learners.recurrent import RecurrentQ
+from consmarl.learners.targets import copied_when_due, copy_of
+
+
+class QState(NamedTuple):
+    """What a Q-learner learns and keeps."""
+
+    online: Any
+    target: Any
+    optimiser: Any
+    averaged: Any  # the weights that act, averaged over updates; () where nobody wants them
+    num_updates: jax.Array  # int32
+
+
+class Following(NamedTuple):
+    """What follows each step, according to the target network."""
+
+    values: jax.Array  # [step, episode], of the best action there
+    is_best: jax.Array  # bool [step, episode], whether that is the action that was taken next
+
+
+@dataclass(frozen=True)
+class TDLearner(RecurrentQ[QState]):
+    """A Q-learner; defaults are the paper's."""
+
+    spec: TeamSpec
+    hidden_size: int = 64
+    discount: float = 0.99  # γ
+    target: td.Target = td.Target.ONE_STEP
+    trace_decay: float = 0.8  # λ, of targets that look further than one step
+    target_every_updates: int = 200
+    optimiser: Optimiser = field(default_factory=RMSprop)
+    bootstrap_time_limit: bool = False
+    averages_weights: bool = False  # whether to evaluate with weights averaged over updates
+
+    def acting(self, online: Any) -> Any:
+        """Return those of the networks that act."""
+        return online
+
+    def parameters(self, state: QState) -> Any:
+        """Return the online networks that act."""
+        return self.acting(state.online)
+
+    def evaluated_parameters(self, state: QState) -> Any:
+        """Return the networks that act when it counts: averaged ones, if there are such."""
+        return state.averaged if self.averages_weights else self.parameters(state)
+
+    def first_state(self, online: Any, optimiser: Any) -> QState:
+        """Return the state before the first update; targets begin equal to the online networks."""
+        averaged = copy_of(self.acting(online)) if self.averages_weights else ()
+        return QState(online, copy_of(online), optimiser, averaged, jnp.zeros((), jnp.int32))
+
+    def next_state(self, state: QState, online: Any, optimiser: Any) -> QState:
+        """Return the state after an update that led to these networks."""
+        target = copied_when_due(state.target, online, state.num_updates, self.target_every_updates)
+        averaged = state.averaged
+        if self.averages_weights:
+            averaged = averaged_after(averaged, self.acting(online), state.num_updates)
+        return QState(online, target, optimiser, averaged, state.num_updates + 1)
+
+    def continues(self, batch: EpisodeBatch) -> jax.Array:
+        """Return 1 where a value follows the step: [step, episode]."""
+        limit = batch.actions.shape[-1]
+        return td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
+
+    def targets(self, rewards: jax.Array, following: Following, batch: EpisodeBatch) -> jax.Array:
+        """Return what the values of the actions taken are learned towards: [step, episode]."""
+        goes_on = self.continues(batch)
+        if self.target is td.Target.ONE_STEP:
+            return td.td_targets(rewards, goes_on, following.values, self.discount)
+        has_next = td.has_next(td.step_mask(batch.num_steps, len(rewards)))
+        is_optimistic = jnp.asarray(self.target is td.Target.OPTIMISTIC)
+        return td.lambda_targets(
+            rewards,
+            goes_on,
+            following.values,
+            has_next & following.is_best,
+            has_next & is_optimistic,
+            self.trace_decay,
+            self.discount,
+        )
+
+    def td_loss(self, chosen: jax.Array, targets: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+        """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting."""
+        mask = td.step_mask(batch.num_steps, len(chosen))
+        error = td.masked_squared_error(chosen, targets, mask)
+        played = mask.sum()
+        return error, {
+            "loss": error,
+            "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
+            "q_value": jnp.sum(mask * chosen) / played,
+        }
+
+
+def following_best(values_t: jax.Array, actions: jax.Array, online_values_t: jax.Array | None = None) -> Following:
+    """Return what follows if the best action is taken next.
+
+    `values_t` [step, episode, action] are the target network's; `actions` [step, episode] were taken. With
+    `online_values_t` those say which action is best (double Q-learning).
+    """
+    best = jnp.argmax(values_t if online_values_t is None else online_values_t, axis=-1)
+    values = values_t.max(axis=-1) if online_values_t is None else td.chosen_values(values_t, best)
+    taken_next = jnp.concatenate([actions[1:], actions[-1:]])
+    return Following(values, taken_next == best)
