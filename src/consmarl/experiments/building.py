@@ -49,5 +49,10 @@ def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
     settings = {name: getattr(config, name) for name in names if config.entry.has(name)}
     build: Any = config.entry.learner
     learner = build(spec, **settings, **config.learn.given())
-    optimiser = dataclasses.replace(learner.optimiser, learning_rate=config.learning_rate)
+    optimiser = config.optimiser.like(
+        learner.optimiser,
+        learning_rate=config.learning_rate,
+        final_share=config.learning_rate_end,
+        anneal_updates=config.episodes,
+    )
     return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))

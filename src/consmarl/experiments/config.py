@@ -30,6 +30,7 @@ from consmarl.experiments.reading import changed, flat_settings, plain
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.json_files import parse_json_object, read_json_object
 from consmarl.learners.networks import Weights
+from consmarl.learners.optimiser import OptimiserKind
 from consmarl.learners.rewards import RewardOf
 from consmarl.records import settle
 from consmarl.sharing.options import Preset
@@ -75,8 +76,12 @@ class TrainConfig:
     value of the team have no choice]."""
     hidden_size: int = 64
     """Width of the networks [P]."""
+    optimiser: OptimiserKind = OptimiserKind.RMSPROP
+    """What makes steps of gradients [P: rmsprop]."""
     learning_rate: float | None = None
-    """Of RMSprop [P: 5e-4; C: 1e-4 for ga-comm]."""
+    """Of the optimiser [P: 5e-4; C: 1e-4 for ga-comm]."""
+    learning_rate_end: float = 1.0
+    """Share of the learning rate that is left at the end of the run; it falls in equal parts [P: 1, it does not]."""
     discount: float = 0.99
     """Gamma [P]."""
     target_every_updates: int = 200
@@ -128,7 +133,8 @@ class TrainConfig:
         for name in ("epsilon_start", "epsilon_end"):
             if getattr(self, name) is not None:
                 validation.probability(name, getattr(self, name))
-        validation.fraction("discount", self.discount)
+        for name in ("discount", "learning_rate_end"):
+            validation.fraction(name, getattr(self, name))
         if self.learning_rate is not None and validation.finite_number("learning_rate", self.learning_rate) <= 0:
             raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
         check_method(self)

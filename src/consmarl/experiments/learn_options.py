@@ -40,7 +40,9 @@ class LearnOptions:
     value_size: int | None = None
     """Width of the networks for ideal values; I2Q [its own code: 256]."""
     double_q: bool | None = None
-    """Whether the online network says which action is best; VDN, QMIX [ours: yes], MAVEN [C: no]."""
+    """Whether the online network says which action is best; VDN, QMIX [ours: yes], MAVEN [C: no], IQL, SEQL [P: no]."""
+    averages_weights: bool | None = None
+    """Whether to evaluate and export weights averaged over the last updates; all but GA-Comm [P: no]."""
     mixer_size: int | None = None
     """Width of the mixing network; QMIX, MAVEN [C: 32]."""
     num_strategies: int | None = None

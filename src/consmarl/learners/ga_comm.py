@@ -18,7 +18,7 @@ import optax
 from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, Scores, TeamSpec
 from consmarl.learners.networks import TeamNetworks, Weights
-from consmarl.learners.optimiser import RMSprop
+from consmarl.learners.optimiser import Optimiser, RMSprop
 from consmarl.learners.policy_gradient import mixed_log_policy, policy_gradient_loss
 from consmarl.learners.rewards import team_reward
 from consmarl.learners.targets import copied_when_due, copy_of
@@ -76,7 +76,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
     critic_size: int = 128
     discount: float = 0.99  # γ
     target_every_updates: int = 200
-    optimiser: RMSprop = field(default_factory=lambda: RMSprop(learning_rate=1e-4))
+    optimiser: Optimiser = field(default_factory=lambda: RMSprop(learning_rate=1e-4))
     critic_learning_rate: float = 1e-3
     bootstrap_time_limit: bool = False
 
@@ -89,7 +89,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         return TeamNetworks(self.spec, Weights.SHARED, self.hidden_size)
 
     @property
-    def critic_optimiser(self) -> RMSprop:
+    def critic_optimiser(self) -> Optimiser:
         """The critic's optimiser, which has a pace of its own."""
         return dataclasses.replace(self.optimiser, learning_rate=self.critic_learning_rate)
 

@@ -1,6 +1,8 @@
 """Optimisers by name, each with gradients clipped by their norm, and a learning rate that may fall over a run."""
 
 import abc
+import dataclasses
+import enum
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +17,8 @@ class Optimiser(abc.ABC):
 
     learning_rate: float = 5e-4
     max_gradient_norm: float = 10.0
-    final_learning_rate: float | None = None  # reached in equal parts after `anneal_updates`; None: it stays as it is
-    anneal_updates: int = 0
+    final_share: float = 1.0  # of the learning rate, which falls to it in equal parts within `anneal_updates`
+    anneal_updates: int = 1
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -31,9 +33,9 @@ class Optimiser(abc.ABC):
         """Return what makes a step of a clipped gradient, at a learning rate that is a number or a schedule."""
 
     def _rate(self) -> Any:
-        if self.final_learning_rate is None:
+        if self.final_share == 1:
             return self.learning_rate
-        return optax.linear_schedule(self.learning_rate, self.final_learning_rate, max(self.anneal_updates, 1))
+        return optax.linear_schedule(self.learning_rate, self.final_share * self.learning_rate, self.anneal_updates)
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,16 @@ class Adam(Optimiser):
     def rule(self, rate: Any) -> optax.GradientTransformation:
         """Return optax's."""
         return optax.adam(rate)
+
+
+class OptimiserKind(enum.Enum):
+    """Optimisers by name."""
+
+    RMSPROP = "rmsprop"
+    ADAM = "adam"
+
+    def like(self, other: Optimiser, **changes: Any) -> Optimiser:
+        """Return one of this kind with the settings that it has in common with another, but for `changes`."""
+        kind: type[Optimiser] = RMSprop if self is OptimiserKind.RMSPROP else Adam
+        there, known = vars(other), {each.name for each in dataclasses.fields(kind)}
+        return kind(**{name: value for name, value in (there | changes).items() if name in known})
