@@ -149,7 +149,7 @@ def test_the_equations_by_hand():
     assert bootstrapped.T.tolist() == [[1, 0, 1], [1, 1, 1]]
     values = jnp.array([[[1.0, 5.0]], [[2.0, 4.0]]])
     assert td.chosen_values(values, jnp.array([[0], [1]])).tolist() == [[1.0], [4.0]]
-    targets = td.q_targets(jnp.array([[1.0], [1.0]]), jnp.array([[1.0], [0.0]]), values, 0.5)
+    targets = td.td_targets(jnp.array([[1.0], [1.0]]), jnp.array([[1.0], [0.0]]), values.max(axis=-1), 0.5)
     assert targets.tolist() == [[3.5], [1.0]]
     error = td.masked_squared_error(jnp.array([1.0, 9.0]), jnp.array([3.0, 0.0]), jnp.array([1.0, 0.0]))
     assert float(error) == 4.0

@@ -39,18 +39,8 @@ def chosen_values(values: jax.Array, actions: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(is_chosen, values, 0.0), axis=-1)
 
 
-def q_targets(rewards_t: jax.Array, continues_t: jax.Array, values_t: jax.Array, discount: float) -> jax.Array:
-    """The y of Eq. 3: r + γ max_a' Q̄(o', a'), without what follows a final step."""
-    return td_targets(rewards_t, continues_t, values_t.max(axis=-1), discount)
-
-
-def double_q_values(values: jax.Array, online_values: jax.Array) -> jax.Array:
-    """Q̄(o, argmax_a Q(o, a)): one network says which action is best, the other what it is worth (double Q-learning)."""
-    return chosen_values(values, jnp.argmax(online_values, axis=-1))
-
-
 def td_targets(rewards_t: jax.Array, continues_t: jax.Array, values_t: jax.Array, discount: float) -> jax.Array:
-    """r + γ v', without what follows a final step, for values of states [step, episode]."""
+    """The y of Eq. 3: r + γ v', without what follows a final step; v' [step, episode] is the best action's value."""
     return rewards_t + discount * continues_t * values_t
 
 
