@@ -24,6 +24,7 @@ OF_THE_WORLD = ("pgm-3ag", "ft", "cleanup")
 def trained(monkeypatch):
     """Configurations that would have been trained."""
     configs = []
+    monkeypatch.setattr("consmarl.experiments.ending.ending", str)
     monkeypatch.setattr("consmarl.experiments.train.train", lambda config, out: configs.append(config) or out)
     return configs
 

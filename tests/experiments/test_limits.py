@@ -47,7 +47,7 @@ def test_seeds_beyond_what_jax_tells_apart_are_refused_everywhere(seed, tmp_path
         lambda: TrainConfig(seed=seed),
         lambda: consmarl.watch("pgm-3ag", tmp_path / "x.gif", seed=seed),
         lambda: consmarl.evaluate(tmp_path, seed=seed),
-        lambda: consmarl.Advisor(3, 5, seed=seed),
+        lambda: consmarl.Advisor(3, 5, seed=seed, episodes=8),
         lambda: consmarl.view(tmp_path, seed=seed),
         lambda: Sweep(("ft",), (Variant("iql"),), (seed,)),
     ):

@@ -149,7 +149,7 @@ def test_options_by_name_take_words_and_whole_groups():
 def test_an_optimiser_may_be_a_dict_and_departs_from_the_learners_own():
     assert IQL(SPEC, optimiser={"decay": 0.9}).optimiser == RMSprop(decay=0.9)
     assert GAComm(SPEC, optimiser={"decay": 0.9}).optimiser == RMSprop(learning_rate=1e-4, decay=0.9)
-    with pytest.raises(UsageError, match="optimiser must be of type RMSprop, not 'adam'"):
+    with pytest.raises(UsageError, match="optimiser must be of type Optimiser, not 'adam'"):
         IQL(SPEC, optimiser="adam")
     with pytest.raises(UsageError, match="spec must be of type TeamSpec"):
         IQL("pgm-3ag")

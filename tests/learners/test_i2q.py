@@ -164,7 +164,7 @@ def test_weights_have_a_say_in_these_networks_steps_alone(side, kind):
     networks, new = getattr(state, side), getattr(other, side)
     changed = state._replace(**{side: networks._replace(**{kind: getattr(new, kind)})})
     # what an optimiser remembers after one step is the gradient that it was given
-    ours, theirs = (compiled(learner)(each, batch)[0].optimisers for each in (state, changed))
+    ours, theirs = (compiled(learner)(each, batch)[0].optimiser for each in (state, changed))
     listeners = {each for each in (Q, PAIR, V) if not is_same(getattr(ours, each), getattr(theirs, each))}
     assert listeners == LISTENERS[side, kind]
 
@@ -175,7 +175,7 @@ def test_memories_are_read_below_the_target_networks_head():
     acting = state.target.action_value
     with_another_head = state.target._replace(action_value=acting._replace(head_weights=-acting.head_weights))
     ours, theirs = (
-        compiled(learner)(state._replace(target=target), batch)[0].optimisers
+        compiled(learner)(state._replace(target=target), batch)[0].optimiser
         for target in (state.target, with_another_head)
     )
     assert [is_same(*pair) for pair in zip(ours, theirs, strict=True)] == [False, True, True]

@@ -225,7 +225,7 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_
 
 
 def by_td(online, target, batch):
-    return LEARNER.td_loss(online, target, LEARNER.action_values(online.agents, batch), batch)[0]
+    return LEARNER.team_loss(online, target, LEARNER.action_values(online.agents, batch), batch)[0]
 
 
 def by_guess(online, target, batch):

@@ -303,7 +303,7 @@ def test_separate_agents_learn_from_each_others_rewards():
 def test_alone_vdn_is_iql():
     learner, batch = METHODS["vdn"](ALONE, double_q=False), hand_made_batch(agents=1)
     whole = TargetMemory.WHOLE_EPISODE
-    independent = IQL(ALONE, Weights.SHARED, hidden_size=4, discount=0.9, target_memory=whole)
+    independent = IQL(ALONE, weights=Weights.SHARED, hidden_size=4, discount=0.9, target_memory=whole)
     state = begun(learner)
     fast, _ = compiled(learner, "loss")(state.online, state.target, batch)
     networks = (network(each.agents, 0) for each in (state.online, state.target))

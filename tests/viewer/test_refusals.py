@@ -239,7 +239,7 @@ DAMAGES = {
     "another episode": (header(episode=16), "is a record of another run, episode 16 .*in pgm-3ag with seed 0"),
     "another seed": (header(config=json.loads(small.CONS.to_json()) | {"seed": 1}), "another run, .* with seed 1"),
     "not of training": (header(kind="silent"), "its header should say that it is an episode of training"),
-    "of no known kind": (header(kind=["training"]), "its header should say that it is an episode of training"),
+    "of no known kind": (header(kind=["training"]), "its header names a kind of episode"),
     "lines in a name": (header(config={"method": "a\nb", "env": "x" * 500}), "run, episode 15 of a b in … with"),
     "another world": (header(config=json.loads(small.CONS.to_json()) | {"env": "ft"}), "another run, .* in ft"),
 }  # fmt: skip

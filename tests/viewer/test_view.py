@@ -12,6 +12,7 @@ import consmarl
 from consmarl.cli import main
 from consmarl.environments.draw.scene import draw_scene
 from consmarl.environments.draw.svg import hexadecimal
+from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.settings import settings_from
 from consmarl.viewer.absorbed import absorbed
@@ -175,16 +176,21 @@ def test_a_name_that_looks_like_markup_stays_a_name(copied):
     assert "<b>" not in page.read_text(encoding="utf-8")
 
 
-def test_half_a_character_in_a_label_and_odd_facts_in_a_header_do_no_harm(copied):
+def test_half_a_character_in_a_label_does_no_harm(copied):
     run = copied("iql")
     facts = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps(facts | {"label": "half \ud800"}))
-    path = exchanges.episode_path(run, 0)
-    arrays = record_of(run, 0)
+    assert "half \N{REPLACEMENT CHARACTER}" in view(run, episodes=[0]).read_text(encoding="utf-8")
+
+
+def test_odd_facts_in_a_header_are_refused(copied):
+    run = copied("iql")
+    path, arrays = exchanges.episode_path(run, 0), record_of(run, 0)
     header = json.loads(str(arrays["header"])) | {"after": "x"}
     with path.open("wb") as file:
         np.savez(file, **(arrays | {"header": np.array(json.dumps(header))}))
-    assert "half ?" in view(run, episodes=[0]).read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="is damaged: its header"):
+        view(run, episodes=[0])
 
 
 def staged_part(run):

@@ -100,9 +100,10 @@ class TeamValue(TDLearner):
         states = self.team_states(batch)
         taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
         total = self.mix(online.mixer, td.chosen_values(values[:, :-1], taken), states[:-1])
+        following = self._following(target, values[:, 1:], taken, states[1:], batch)
         # the online values say which action is best, and are not to be moved by it
-        following = self._following(target, jax.lax.stop_gradient(values[:, 1:]), taken, states[1:], batch)
-        return self.td_loss(total, self.targets(team_reward(batch).T, following, batch), batch)
+        targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, batch))
+        return self.td_loss(total, targets, batch)
 
     def _following(
         self, target: Any, online_values_t: jax.Array, actions: jax.Array, states_t: jax.Array, batch: EpisodeBatch

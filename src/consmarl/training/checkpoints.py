@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 from consmarl.errors import UsageError
 from consmarl.json_files import parse_json_object
 
-FORMAT = 2  # 1: the state of learners had other parts
+FORMAT = 1
 TENSORS = "state.safetensors"
 MANIFEST = "manifest.json"
 _UNFINISHED = ".unfinished-"
