@@ -273,6 +273,19 @@ def test_lists_keep_home_and_end_and_leave_the_keys_once_something_is_picked_by_
     reach(page, "59/8/1")
 
 
+def test_whoever_is_quicker_than_the_first_episode_breaks_nothing(opened, pair_address):
+    page = opened(pair_address)
+    early = """() => {
+        const app = new App();  // whose first episode nobody has read yet
+        for (const what of ["play", "forth", "last", "change", "first"]) app.player.does(what);
+        app.chooseAgent(1);
+        app.lay();
+        app.all.forEach((pane) => pane.allArrows.dispatchEvent(new Event("change")));
+        return app.isReady;
+    }"""
+    assert page.evaluate(early) is False  # `opened` sees to it that no script has failed
+
+
 def test_the_chosen_agent_survives_a_change_of_episode(opened, address):
     page = opened(address, "#episode=40&step=3&agent=0")
     page.locator(".token[aria-label='agent 2']").click()

@@ -28,7 +28,8 @@ class App {
 
   get panes() { return this.shownRuns === "both" ? this.all : [this.all[Number(this.shownRuns)]]; }
   get mostValue() { return Math.max(...this.panes.map((pane) => pane.episode.mostValue)) || 1; }
-  get numSteps() { return Math.max(...this.panes.map((pane) => pane.episode.numSteps)); }
+  get numSteps() { return Math.max(...this.panes.map((pane) => pane.episode?.numSteps ?? 0)); }
+  get isReady() { return this.all.every((pane) => pane.episode); } // the first episode is read, which takes a moment
 
   setUpRuns() {
     if (data.runs.length < 2) return;
@@ -57,6 +58,7 @@ class App {
 
   // Put the shown runs on the page, and say whether they start alike.
   lay() {
+    if (!this.isReady) return;
     const holder = document.querySelector("[data-panes]");
     const elements = this.panes.map((pane) => pane.element);
     const isLaid = holder.childElementCount === elements.length && elements.every((each, place) => holder.children[place] === each);
@@ -78,6 +80,7 @@ class App {
   }
 
   goTo(step, agent = null, pane = null) {
+    if (!this.isReady) return;
     this.step = Math.max(0, Math.min(this.numSteps, step));
     if (pane) agent = pane.episode.mostTelling(this.step, this.agent);
     if (agent !== null) this.agent = agent;

@@ -29,7 +29,9 @@ class Pane {
   }
 
   draw(step, agent) {
-    const { episode } = this, now = Math.min(step, episode.numSteps);
+    const { episode } = this;
+    if (!episode) return; // it is still being read
+    const now = Math.min(step, episode.numSteps);
     const areMany = this.board.draw(episode, now, agent, this.allArrows.checked);
     this.allArrows.parentElement.hidden = !areMany;
     const isDrawn = "scene/lines" in episode.arrays;
