@@ -39,7 +39,8 @@ def loss_slowly(learner, online, target, batch, agent):
             target_hidden, next_values = network_slowly(target, target_hidden, inputs[step + 1])
             is_last = step == length - 1
             ends = is_last and (bool(batch.terminated[episode]) or not learner.bootstrap_time_limit)
-            follows = 0 if ends else learner.discount * next_values.max()
+            choosing = network_slowly(online, hidden, inputs[step + 1])[1] if learner.double_q else next_values
+            follows = 0 if ends else learner.discount * next_values[choosing.argmax()]
             goal = float(rewards[episode, step]) + follows
             errors.append((goal - values[int(batch.actions[agent, episode, step])]) ** 2)
     return np.mean(errors)
@@ -51,6 +52,7 @@ VARIANTS = {
     "shared weights": dict(weights=Weights.SHARED, reward_of=RewardOf.TEAM),
     "bootstrapped limits": dict(bootstrap_time_limit=True),
     "targets that saw everything": dict(target_memory=TargetMemory.WHOLE_EPISODE),
+    "double Q-learning": dict(double_q=True),
 }
 
 

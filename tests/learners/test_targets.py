@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.learners.iql import IQL
 from consmarl.learners.td import Target, has_next, lambda_targets, step_mask
+from consmarl.learners.team_value import ValueNetworks
 from consmarl.learners.temporal_difference import Following, following_best
+from consmarl.learners.vdn import VDN
 
 STEPS, EPISODES, ACTIONS = 6, 3, 3
 SPEC = TeamSpec(1, ACTIONS, (1.0,))
@@ -170,3 +172,24 @@ def test_the_whole_update_learns_towards_them():
     assert losses[Target.ONE_STEP] == pytest.approx(10.0**2 / STEPS)
     returns = sum((10 * 0.9**step) ** 2 for step in range(STEPS))
     assert losses[Target.WATKINS] == losses[Target.OPTIMISTIC] == pytest.approx(returns / STEPS)
+
+
+class Told(VDN):
+    """A team whose values are handed in instead of networks."""
+
+    def action_values(self, agents, batch):
+        del batch
+        return agents
+
+
+def test_a_team_keeps_its_trace_only_where_everybody_did_what_is_best():
+    learner = Told(TeamSpec(2, 2, (1.0,)), double_q=False)
+    values = (
+        jnp.zeros((2, 4, 1, 2)).at[:, :, :, 1].set(1.0)
+    )  # [agent, step, episode, action]: action 1 is everybody's best
+    actions = jnp.array(
+        [[[0], [1], [1]], [[0], [1], [0]]]
+    )  # [agent, step, episode]: in the last step one does otherwise
+    following = learner._following(ValueNetworks(values, ()), values[:, 1:], actions, jnp.zeros((3, 1, 2)), None)
+    assert following.values[:, 0].tolist() == [2.0, 2.0, 2.0]
+    assert following.is_best[:2, 0].tolist() == [True, False]

@@ -53,6 +53,7 @@ def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
         learner.optimiser,
         learning_rate=config.learning_rate,
         final_share=config.learning_rate_end,
-        anneal_updates=config.episodes,
+        # an update follows each episode; a rate that stays needs no number, and runs of any length share a program
+        anneal_updates=config.episodes if config.learning_rate_end < 1 else 1,
     )
     return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))
