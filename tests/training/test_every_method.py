@@ -1,9 +1,16 @@
 """Every method in every world: it trains, is saved and goes on to the same bits, and its policy can be played.
 
 Compiling is all that this takes, so weights are drawn without it; the probes have learners begin as they really do.
+
+What runs of the preset `paper` come to is kept in paper_runs.json, so that no change elsewhere changes them unnoticed.
+Only a world or a method that is new is a reason to write it again: CONSMARL_KEEP_PAPER_RUNS=1 does so, for the tests
+that are run with it.
 """
 
 import functools
+import json
+import os
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,6 +20,7 @@ from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.registry import world_ids
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.methods import METHODS, Method
+from consmarl.experiments.sharing_options import SharingKind
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.maven import MAVEN
@@ -25,12 +33,14 @@ from tests.training.test_loop import equal
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 ROUNDS = 2  # compiled once for all
+PAPER_RUNS = Path(__file__).parent / "paper_runs.json"
+KEEPS_PAPER_RUNS = bool(os.environ.get("CONSMARL_KEEP_PAPER_RUNS"))
 
 
 @functools.cache
 def small_run(method, env, **settings):
     config = TrainConfig(
-        method=method, env=env, set=("episode_limit=4",), episodes=2 * ROUNDS, num_envs=1, hidden_size=4,
+        preset="paper", method=method, env=env, set=("episode_limit=4",), episodes=2 * ROUNDS, num_envs=1, hidden_size=4,
         batch_episodes=2, replay_episodes=4, warmup_steps=0, target_every_updates=1,
     ).with_options(settings)  # fmt: skip
     return config.trainer()
@@ -52,17 +62,39 @@ def _weights_without_compiling(monkeypatch):
     monkeypatch.setattr(parts, "_init_learner", drawn)
 
 
+def gist(run, state, report):
+    """Return what a run has come to, in a few numbers that hardly anything leaves as they are."""
+    learned = [np.abs(leaf).mean() for leaf in jax.tree.leaves(run.learner.parameters(state.learner))]
+    numbers = {name: np.mean(values) for name, values in report.learning.items()}
+    if not run.learner.is_on_policy:
+        played = state.replay.episodes
+        numbers |= {"rewards": played.rewards.sum(), "actions": played.actions.sum()}
+    return {name: float(value) for name, value in (numbers | {"parameters": np.sum(learned)}).items()}
+
+
+def kept_paper_run(name, found):
+    """Return what a run of the preset `paper` came to when it was kept, keeping it first if that is asked for."""
+    kept = json.loads(PAPER_RUNS.read_text()) if PAPER_RUNS.exists() else {}
+    if KEEPS_PAPER_RUNS:
+        kept = dict(sorted((kept | {name: found}).items()))
+        PAPER_RUNS.write_text(json.dumps(kept, indent=1) + "\n")
+    return kept[name]
+
+
 @pytest.mark.usefixtures("_weights_without_compiling")
 @pytest.mark.parametrize("env", world_ids())
 @pytest.mark.parametrize("method", METHODS)
 def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
-    run = small_run(method, env)
+    is_sharing = METHODS[method].sharing is not SharingKind.NONE
+    run = small_run(method, env, **({"share.start_episode": 1} if is_sharing else {}))
     state, _ = run.run(run.init(0), ROUNDS)
     checkpoints.save(tmp_path, ROUNDS, state, run.sharing.facts(state.sharing), keep=1)
     whole, report = run.run(state, ROUNDS)
     resumed = checkpoints.restore(tmp_path, functools.partial(run.init, 1)).state
     resumed, _ = run.run(resumed, ROUNDS)
     assert equal(whole, resumed)
+    found = gist(run, whole, report)
+    assert found == pytest.approx(kept_paper_run(f"{method.value} {env}", found), rel=1e-3, abs=1e-5)
     assert report.has_learned.all()
     assert all(np.isfinite(values).all() for values in report.learning.values())
     first, learned = (run.learner.parameters(each) for each in (run.init(0).learner, whole.learner))
