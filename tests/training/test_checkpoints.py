@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,7 +114,7 @@ def test_a_restored_state_can_be_donated(tmp_path):
 def test_the_manifest_says_what_is_inside(tmp_path):
     checkpoints.save(tmp_path, 4, {"key": jax.random.key(0), "weights": jnp.zeros((2, 3))}, {"episode": 9}, keep=1)
     manifest = checkpoints.read_manifest(tmp_path, 4)
-    assert (manifest["format"], manifest["number"], manifest["facts"]) == (1, 4, {"episode": 9})
+    assert (manifest["format"], manifest["number"], manifest["facts"]) == (2, 4, {"episode": 9})
     assert manifest["leaves"] == [
         {"name": "['key']", "dtype": "key<fry>", "shape": [], "key_impl": "threefry2x32"},
         {"name": "['weights']", "dtype": "float32", "shape": [2, 3]},
@@ -186,11 +187,15 @@ def test_keys_of_another_make_are_refused(tmp_path):
         checkpoints.restore(tmp_path, jax.random.key(0, impl="rbg"))
 
 
-def test_a_format_of_the_future_is_not_taken_for_damage(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "FORMAT", 2)
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "reads 2: an older version wrote it, and only that version can go on with it."), (3, "reads 2.")],
+)
+def test_another_format_is_not_taken_for_damage(number, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "FORMAT", number)
     save_counted(tmp_path, 1)
     monkeypatch.undo()
-    with pytest.raises(UsageError, match="has format 2, and this version of consmarl reads 1"):
+    with pytest.raises(UsageError, match=f"has format {number}, and this version of consmarl {re.escape(said)}$"):
         checkpoints.restore(tmp_path, counted(0))
 
 

@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 from consmarl.errors import UsageError
 from consmarl.json_files import parse_json_object
 
-FORMAT = 1
+FORMAT = 2  # 1 had other states of learners, from before targets and optimisers could be chosen
 TENSORS = "state.safetensors"
 MANIFEST = "manifest.json"
 _UNFINISHED = ".unfinished-"
@@ -240,7 +240,9 @@ def _checked_manifest(path: Path) -> dict[str, Any]:
     if manifest.pop("manifest_checksum", None) != _manifest_checksum(manifest):
         raise _DamagedError(f"{path} is damaged: the checksum of its {MANIFEST} is wrong.")
     if manifest.get("format") != FORMAT:
-        raise UsageError(f"{path} has format {manifest.get('format')}, and this version of consmarl reads {FORMAT}.")
+        found = manifest.get("format")
+        older = ": an older version wrote it, and only that version can go on with it" if found == 1 else ""
+        raise UsageError(f"{path} has format {found}, and this version of consmarl reads {FORMAT}{older}.")
     if not _is_manifest(manifest):
         raise _DamagedError(f"{path} is damaged: its {MANIFEST} does not tell all that it should.")
     return manifest
