@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
+from consmarl.environments.symmetry import Symmetry, grid_symmetries
 from consmarl.environments.interface import MAX_CODE, DrawsT, Environment, LayoutT, StateT
 from consmarl.errors import UsageError
 
@@ -154,6 +155,12 @@ class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
         """The largest value that each code can take."""
         window = np.tile([self.num_agents, *self.channel_limits], self.view[0] * self.view[1])
         return np.array([self.grid[0] - 1, self.grid[1] - 1, self.episode_limit, *window], np.int64)
+
+    @cached_property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Mirrored and, where grid and window are square, rotated: no side of the grid is special."""
+        num_features, num_channels = len(self.feature_names), len(self.channel_names)
+        return grid_symmetries(self.grid, self.view, self.action_names, num_features, num_channels)
 
     def _codes(self, agents: jax.Array, num_steps: jax.Array, things: jax.Array, packed: jax.Array) -> jax.Array:
         """Join an agent's place, the time and its window, in which agents are counted in channel 0."""

@@ -24,6 +24,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.symmetry import Symmetry
 from consmarl.errors import UsageError
 
 LayoutT = TypeVar("LayoutT")
@@ -85,6 +86,11 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def observation_size(self) -> int:
         """The length of one agent's observation."""
         return len(self.observation_scale)
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Ways to turn it around that leave it the same; none unless it says so."""
+        return ()
 
     @cached_property
     def observation_dtype(self) -> np.dtype[Any]:

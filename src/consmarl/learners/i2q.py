@@ -61,7 +61,7 @@ class I2Q(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act: every agent has its own."""
-        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size)
+        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size, self.head)
 
     @property
     def _pair_sizes(self) -> tuple[int, ...]:

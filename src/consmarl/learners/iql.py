@@ -35,7 +35,7 @@ class IQL(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act and learn."""
-        return TeamNetworks(self.spec, self.weights, self.hidden_size)
+        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head)
 
     def init(self, key: jax.Array) -> QState:
         """Draw weights."""

@@ -16,6 +16,7 @@ from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
 from consmarl.learners.optimiser import Optimiser, RMSprop
 from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.networks.drqn import Head
 
 
 class QState(NamedTuple):
@@ -41,6 +42,7 @@ class TDLearner(RecurrentQ[QState]):
 
     spec: TeamSpec
     hidden_size: int = 64
+    head: Head = Head.PLAIN
     discount: float = 0.99  # γ
     target: td.Target = td.Target.ONE_STEP
     trace_decay: float = 0.8  # λ, of targets that look further than one step
