@@ -71,7 +71,7 @@ def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
     header = file.metadata() or {}
     if header.get("format") != FORMAT or "config" not in header:
         raise UsageError(f"{path} holds no consmarl policy: its header should say {json.dumps(FORMAT)}.")
-    return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}")
+    return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}", is_run=True)
 
 
 def _leaf(path: Path, file: Any, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
