@@ -55,15 +55,17 @@ def test_a_run_writes_every_setting_that_its_method_has(method):
 
 
 def test_what_is_written_are_the_papers_values():
-    read = json.loads(TrainConfig(method="cons", set=["num_agents=4"]).resolved().to_json())
+    read = json.loads(TrainConfig(method="cons", preset="paper", set=["num_agents=4"]).resolved().to_json())
     assert (read["exploration"], read["epsilon_start"], read["epsilon_end"]) == ("epsilon-greedy", 1.0, 0.05)
     assert (read["epsilon_anneal_steps"], read["learning_rate"], read["weights"]) == (50_000, 5e-4, "separate")
+    assert (read["optimiser"], read["learning_rate_end"], read["hidden_size"]) == ("rmsprop", 1.0, 64)
+    assert (read["batch_episodes"], read["replay_episodes"], read["target_every_updates"]) == (32, 10_000, 200)
+    assert (read["discount"], read["warmup_steps"], read["bootstrap_time_limit"]) == (0.99, 5_000, False)
     share = read["share"]
     assert (share["temperature"], share["ask_gate"], share["start_episode"]) == (1.0, "always", 5_000)
     assert share["budget_answers"] == 3 * 50_000
     assert "give_scale" not in share  # which AdHocTD has
-    assert read["learn"]["target_memory"] == "next-observations"
-    assert TrainConfig(method="cons", preset="recommended").resolved().share.ask_gate.value == "exploring"
+    assert (read["learn"]["target"], read["learn"]["target_memory"]) == ("one-step", "next-observations")
 
 
 def test_what_was_set_is_not_by_default():
@@ -124,7 +126,8 @@ def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_the
     assert (seeded.learning_rate, seeded.seed, seeded.share.temperature) == (0.125, 3, 0.5)
     assert "share.temperature" not in seeded.by_default
     assert "learning_rate" in seeded.by_default
-    assert (short.resolved().share.start_episode, short.resolved().learning_rate) == (250, 5e-4)
+    assert short.resolved().share.start_episode == 250
+    assert short.resolved().learning_rate == TrainConfig(method="cons").resolved().learning_rate  # of this version
     assert elsewhere.resolved().weights is Weights.SEPARATE  # as the file says
     assert elsewhere.resolved().reward_of.value == "individual"  # as the command says
     assert elsewhere.resolved().share.weight_shape == 0.3  # as the world has it
@@ -151,7 +154,7 @@ def test_periods_that_nobody_set_fit_what_is_changed(periods, tmp_path, trained)
 
 
 def test_a_sweep_knows_its_runs_however_they_were_written(tmp_path):
-    config = TrainConfig(method="cons")
+    config = TrainConfig(method="cons", preset="paper")
     run = PlannedRun("one", config)
     for there in (config, config.resolved(), config.with_options({"exploration": "epsilon-greedy"}).resolved()):
         written(there, tmp_path / "one")

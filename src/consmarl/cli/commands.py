@@ -255,8 +255,7 @@ def train_command(options: Sequence[str]) -> Any:
     class Train:
         """Train a team; the run is a directory that `resume` goes on with.
 
-        Where values come from: [P] the paper, [C] the authors' code, [ours]. The preset recommended, which is the
-        default, departs from them where that learns better.
+        Where values come from: [P] the paper, [C] the authors' code, [ours]. The preset recommended has its own.
         """
 
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
