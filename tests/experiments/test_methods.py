@@ -112,7 +112,7 @@ def test_sharing_goes_with_every_method_that_has_values(method, sharing):
 def test_a_run_is_named_by_what_was_put_on_its_method():
     shared = TrainConfig(method=Method.VDN, preset="paper", sharing=SharingKind.CONS)
     assert shared.name == "pgm-3ag-vdn-sharing-cons-paper-epsilon-greedy-0"
-    assert TrainConfig(method=Method.VDN).name == "pgm-3ag-vdn-epsilon-greedy-0"
+    assert TrainConfig(method=Method.VDN, preset="paper").name == "pgm-3ag-vdn-paper-epsilon-greedy-0"
     assert TrainConfig(method=Method.CONS, sharing=SharingKind.CONS).name == TrainConfig(method=Method.CONS).name
 
 

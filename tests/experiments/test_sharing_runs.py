@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-import consmarl
 from consmarl import AdHocTD, Cons, UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import TrainConfig

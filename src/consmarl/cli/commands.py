@@ -16,7 +16,7 @@ from consmarl.report.across import Across
 
 @dataclass(frozen=True)
 class List:
-    """Show what there is: worlds, methods and studies, with a line each."""
+    """Show what there is: worlds, methods, presets and studies, with a line each."""
 
     ids: bool = False
     """Print the worlds' ids only, one a line."""

@@ -1,5 +1,6 @@
 """Policies as safetensors files: weights by name, and what they belong to in the header. Nothing is ever unpickled."""
 
+import enum
 import json
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,27 @@ FORMAT = "consmarl-policy-1"
 _DTYPES = {"float32": "F32"}  # of weights, as safetensors names them
 
 
+class HeldWeights(enum.Enum):
+    """Which weights a policy holds."""
+
+    AVERAGED = "averaged over the last updates"
+    NEWEST = "those of the last update"
+
+
+def held_weights(config: TrainConfig) -> HeldWeights:
+    """Return which weights the policy of a run holds."""
+    return HeldWeights.AVERAGED if config.resolved().learn.averages_weights else HeldWeights.NEWEST
+
+
 def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int) -> Path:
     """Write what acting needs."""
     named = {name: np.asarray(leaf) for name, leaf in _named(parameters)}
-    header = {"format": FORMAT, "config": config.to_json(), "episode": str(episode)}
+    header = {
+        "format": FORMAT,
+        "config": config.to_json(),
+        "episode": str(episode),
+        "weights": held_weights(config).value,
+    }
     with replacing(path) as temporary:
         save_file(named, temporary, header)
     return path
