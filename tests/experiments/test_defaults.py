@@ -113,7 +113,7 @@ def test_an_older_run_goes_on_with_the_start_of_sharing_that_it_had(tmp_path):
 
 
 def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_them(tmp_path, trained, capsys):
-    path = written(TrainConfig(method="cons", preset="recommended", weights="separate").resolved(), tmp_path)
+    path = written(TrainConfig(method="cons", preset="release", weights="separate").resolved(), tmp_path)
     with_other_defaults(path, learning_rate=0.125)
     given = ["train", "--config", str(path)]
     main([*given, "--seed", "3", "--share.temperature=0.5"])
@@ -126,11 +126,10 @@ def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_the
     assert (seeded.learning_rate, seeded.seed, seeded.share.temperature) == (0.125, 3, 0.5)
     assert "share.temperature" not in seeded.by_default
     assert "learning_rate" in seeded.by_default
-    assert short.resolved().share.start_episode == 250
-    assert short.resolved().learning_rate == TrainConfig(method="cons").resolved().learning_rate  # of this version
+    assert (short.resolved().share.start_episode, short.resolved().learning_rate) == (250, 5e-4)
     assert elsewhere.resolved().weights is Weights.SEPARATE  # as the file says
     assert elsewhere.resolved().reward_of.value == "individual"  # as the command says
-    assert elsewhere.resolved().share.weight_shape == 0.3  # as the world has it
+    assert elsewhere.resolved().share.weight_shape == 0.7  # as the preset has it in that world
     assert silent.resolved().share == ShareOptions()
     assert silent.trainer().sharing is not None
 

@@ -26,8 +26,8 @@ def plays_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("preset", "episodes", "start"),
     [
-        ("recommended", 2_000, 250), ("release", 2_000, 250), ("recommended", 39_992, 4_999),
-        ("recommended", 40_000, 5_000), ("release", 100_000, 5_000), ("recommended", 4, 0),
+        ("recommended", 2_000, 250), ("release", 2_000, 250), ("release", 39_992, 4_999),
+        ("release", 40_000, 5_000), ("release", 100_000, 5_000), ("recommended", 4, 0),
         ("paper", 2_000, 5_000), ("paper", 40_000, 5_000),
     ],
 )  # fmt: skip
