@@ -75,11 +75,11 @@ def test_what_was_set_is_not_by_default():
 
 
 def test_somebody_elses_world_is_not_made_for_it():
-    config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm").resolved()
+    config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm", preset="paper").resolved()
     assert (config.epsilon_start, config.epsilon_anneal_steps, config.num_envs) == (0.5, None, 1)
     world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5)
     assert config.resolved(world).epsilon_anneal_steps == 750 * 40
-    sharing = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="cons").resolved()
+    sharing = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="cons", preset="paper").resolved()
     assert (sharing.epsilon_anneal_steps, sharing.share.budget_answers) == (50_000, None)
     assert sharing.resolved(world).share.budget_answers == 2 * 50_000
     assert "share.budget_answers" in sharing.resolved(world).by_default
@@ -145,7 +145,7 @@ def test_another_method_beside_a_file_is_that_method(tmp_path, trained):
 
 @pytest.mark.parametrize("periods", [["--num-envs", "5", "--episodes", "40"], ["--report-every", "100"]])
 def test_periods_that_nobody_set_fit_what_is_changed(periods, tmp_path, trained):
-    path = written(TrainConfig(episodes=400).resolved(), tmp_path)
+    path = written(TrainConfig(preset="paper", episodes=400).resolved(), tmp_path)
     assert main(["train", "--config", str(path), *periods]) == 0
     whole = trained[-1].resolved()
     assert whole.evaluate_every % whole.report_every == 0

@@ -133,11 +133,11 @@ def test_a_report_tells_runs_apart_by_what_somebody_set(tmp_path):
     ],
 )
 def test_a_run_that_never_learns_says_so(settings, number):
-    sentence = why_nobody_learns(TrainConfig(**settings), episode_limit=25)
+    sentence = why_nobody_learns(TrainConfig(preset="paper", **settings), episode_limit=25)
     assert sentence is None if number is None else number in sentence
 
 
 @pytest.mark.usefixtures("plays_nothing")
 def test_train_says_that_nobody_will_learn(tmp_path, capsys):
-    train(TrainConfig(episodes=40), tmp_path / "run")
+    train(TrainConfig(preset="paper", episodes=40), tmp_path / "run")
     assert "nobody will learn" in " ".join(capsys.readouterr().err.split())
