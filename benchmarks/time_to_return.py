@@ -54,7 +54,7 @@ def time_to(env: str, seed: int, episodes: int) -> dict[str, Any]:
     import consmarl
 
     pin_to_one_core()
-    config = consmarl.TrainConfig(env=env, seed=seed, episodes=episodes, preset="recommended").resolved()
+    config = consmarl.TrainConfig(env=env, seed=seed, episodes=episodes, preset=consmarl.Preset.RECOMMENDED).resolved()
     trainer = config.trainer()
     rounds = config.evaluation_period // config.round_episodes
     state, level = trainer.init(seed), RELEASES[env].level

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
+from consmarl.experiments.checks import check_fits_world
 from consmarl.experiments.explorations import EXPLORATIONS
 from consmarl.experiments.limits import check_steps
+from consmarl.experiments.methods import OF_REPLAY
 from consmarl.experiments.settings import settings_from
 from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.training.loop import Trainer
@@ -33,14 +35,13 @@ def build_trainer(config: "TrainConfig") -> AnyTrainer:
 
 def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
     """Return what goes with a world; the configuration leaves nothing open."""
+    check_fits_world(config, world)
     return dict(
         learner=_learner(config, TeamSpec.of(world)),
         exploration=EXPLORATIONS[config.exploration_kind],
         epsilon=config.epsilon(world.episode_limit),
         sharing=config.mechanism,
-        batch_episodes=config.batch_episodes,
-        replay_episodes=config.replay_episodes,
-        warmup_steps=config.warmup_steps,
+        **{name: getattr(config, name) for name in OF_REPLAY if getattr(config, name) is not None},
     )
 
 

@@ -97,6 +97,12 @@ class TrainConfig:
     """Episodes that replay holds [P: 10,000]."""
     warmup_steps: int | None = None
     """Environment steps stored before learning begins [C: 5,000]."""
+    mirror_episodes: bool | None = None
+    """Whether to learn from mirrored and rotated episodes as well, where the world is the same seen that way
+    [P: no]."""
+    coverage_bonus: float | None = None
+    """Reward to learn from for every cell that comes into view for the first time in an episode; returns are reported
+    without it [P: 0]."""
     bootstrap_time_limit: bool | None = None
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None

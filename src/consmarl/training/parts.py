@@ -63,7 +63,7 @@ class RunParts:
     batch_episodes: int = 32
     replay_episodes: int = 10_000
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
-    mirrors: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
+    mirror_episodes: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
     coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class RunParts:
     @property
     def learning(self) -> LearningPhase:
         """What follows the playing of episodes."""
-        mirroring = Mirroring.of(self.world) if self.mirrors else Mirroring()
+        mirroring = Mirroring.of(self.world) if self.mirror_episodes else Mirroring()
         coverage = CoverageBonus(self.coverage_bonus, self.world) if self.coverage_bonus else CoverageBonus()
         return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage)
 
