@@ -193,3 +193,19 @@ def test_a_team_keeps_its_trace_only_where_everybody_did_what_is_best():
     following = learner._following(ValueNetworks(values, ()), values[:, 1:], actions, jnp.zeros((3, 1, 2)), None)
     assert following.values[:, 0].tolist() == [2.0, 2.0, 2.0]
     assert following.is_best[:2, 0].tolist() == [True, False]
+
+
+def test_with_tolerance_actions_nearly_as_good_as_the_best_keep_the_trace():
+    values_t = jnp.array([[[1.0, 0.8, 0.0]], [[1.0, 0.8, 0.0]], [[1.0, 0.8, 0.0]], [[1.0, 0.8, 0.0]]])
+    actions = jnp.array([[0], [0], [1], [2]])  # followed by: best, nearly the best, the worst
+    for tolerance, expected in ((0.0, [1, 0, 0]), (0.25, [1, 1, 0]), (1.0, [1, 1, 1])):
+        following = following_best(values_t, actions, tolerance=tolerance)
+        assert following.is_best[:3, 0].tolist() == expected
+        np.testing.assert_array_equal(following.values, 1.0)
+
+
+def test_with_double_q_it_is_the_online_values_that_are_nearly_as_good():
+    target_t, online_t = jnp.array([[[5.0, 0.0]]] * 2), jnp.array([[[0.9, 1.0]]] * 2)
+    following = following_best(target_t, jnp.array([[0], [0]]), online_t, tolerance=0.2)
+    assert following.is_best[0, 0]
+    assert following.values[0, 0] == 0.0  # the target network's value of what the online network likes best

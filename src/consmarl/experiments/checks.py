@@ -24,7 +24,7 @@ def check_numbers(config: "TrainConfig") -> None:
             validation.whole_number(name, getattr(config, name), least=least)
     for name in ("evaluation_episodes", "final_episodes"):
         num_evaluated(name, getattr(config, name))
-    for name in ("epsilon_start", "epsilon_end"):
+    for name in ("epsilon_start", "epsilon_end", "epsilon_final"):
         if getattr(config, name) is not None:
             validation.probability(name, getattr(config, name))
     if config.discount is not None:

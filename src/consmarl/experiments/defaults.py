@@ -98,11 +98,13 @@ def _defaults(config: "TrainConfig", world: Any) -> dict[str, Any]:
 
 def _epsilon(config: "TrainConfig", world: Any) -> dict[str, Any]:
     schedule = config.epsilon(1 if world is None else world.episode_limit)
-    is_known = world is not None or schedule == config.epsilon(2)  # however long episodes are
+    # however long episodes are
+    is_known = world is not None or schedule.anneal_steps == config.epsilon(2).anneal_steps
     return {
         "epsilon_start": schedule.start,
         "epsilon_end": schedule.end,
         "epsilon_anneal_steps": schedule.anneal_steps if is_known else None,
+        "epsilon_final": schedule.end if schedule.final is None else schedule.final,
     }
 
 

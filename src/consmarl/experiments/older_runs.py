@@ -30,7 +30,8 @@ def _as_begun(config: "TrainConfig") -> "TrainConfig":
     as its preset does, however short it is.
     """
     there = every_setting(config)
-    found = {name: value for name, value in learners_own(config).items() if there[name] is None}
+    own = learners_own(config) | {"epsilon_final": config.epsilon_end}  # ε used to stay where it was
+    found = {name: value for name, value in own.items() if there[name] is None and value is not None}
     if config.sharing_kind is not SharingKind.NONE and there["share.start_episode"] is None:
         mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset)
         found["share.start_episode"] = mechanism.start_episode
