@@ -33,7 +33,8 @@ def test_acting_and_learning_read_the_same_values_off_every_head():
             for step in range(4):
                 hidden, values = networks.step(parameters, hidden, codes[:, :, step], last)
                 for agent in range(3):
-                    own = jax.tree.map(lambda rows, agent=agent: rows[0 if networks.is_shared else agent], parameters)
+                    number = 0 if networks.is_shared else agent
+                    own = jax.tree.map(lambda rows, number=number: rows[number], parameters)
                     inputs = networks.episode_inputs(jnp.asarray(agent), codes[agent], actions[agent])
                     unrolled = networks.unroll(own, inputs)[1]
                     assert unrolled.shape == (4, 2, SPEC.num_actions)

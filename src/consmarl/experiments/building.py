@@ -59,4 +59,7 @@ def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
         # an update follows each episode; a rate that stays needs no number, and runs of any length share a program
         anneal_updates=config.episodes if end < 1 else 1,
     )
-    return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))
+    changes: dict[str, Any] = {"optimiser": optimiser}
+    if getattr(learner, "settle_after", 1) < 1:
+        changes["run_updates"] = config.episodes
+    return cast("AnyLearner", dataclasses.replace(learner, **changes))
