@@ -53,10 +53,12 @@ def test_the_bonus_is_added_to_rewards_alone():
     world = consmarl.make("pgm-3ag")
     walk = path(world, [(0, 0), (1, 0), (1, 0)])[None, None]
     batch = EpisodeBatch(walk, jnp.zeros((1, 1, 2)), jnp.array([[[-0.2, 1.0]]]), *[object()] * 4)
-    with_bonus = CoverageBonus(0.5, world).added(batch)
+    with_bonus = CoverageBonus(0.5, world, start_episode=7).added(batch, jnp.asarray(8))
     np.testing.assert_allclose(with_bonus.rewards, [[[-0.2 + 0.5 * 3, 1.0]]], rtol=1e-6)
     assert with_bonus._replace(rewards=batch.rewards) == batch
-    assert CoverageBonus().added(batch) is batch
+    before = CoverageBonus(0.5, world, start_episode=7).added(batch, jnp.asarray(7))
+    np.testing.assert_array_equal(before.rewards, batch.rewards)
+    assert CoverageBonus().added(batch, jnp.asarray(8)) is batch
 
 
 def test_returns_are_reported_without_it():
@@ -67,6 +69,12 @@ def test_returns_are_reported_without_it():
     (_, said), (_, said_too) = (trainer.run(trainer.init(0), 1) for trainer in (plain, paid))
     np.testing.assert_array_equal(said.returns, said_too.returns)  # both played before they learned
     assert not jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), said.learning, said_too.learning))
+
+
+def test_it_counts_from_a_share_of_the_run_on():
+    config = consmarl.TrainConfig(env="pgm-3ag", preset="paper", episodes=400, coverage_bonus=0.1, coverage_after=0.25)
+    assert config.trainer().coverage_start == 100
+    assert config.with_options({"coverage_bonus": 0.0}).trainer().coverage_start == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from consmarl.environments.registry import make
 from consmarl.experiments.checks import check_fits_world
 from consmarl.experiments.explorations import EXPLORATIONS
 from consmarl.experiments.limits import check_steps
-from consmarl.experiments.methods import OF_REPLAY
+from consmarl.experiments.methods import OF_LOOP
 from consmarl.experiments.settings import settings_from
 from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.training.loop import Trainer
@@ -41,8 +41,14 @@ def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
         exploration=EXPLORATIONS[config.exploration_kind],
         epsilon=config.epsilon(world.episode_limit),
         sharing=config.mechanism,
-        **{name: getattr(config, name) for name in OF_REPLAY if getattr(config, name) is not None},
+        **{name: getattr(config, name) for name in OF_LOOP if getattr(config, name) is not None},
+        coverage_start=_coverage_start(config),
     )
+
+
+def _coverage_start(config: "TrainConfig") -> int:
+    """Return after which episode the bonus counts; runs without one share a program, however long they are."""
+    return int((config.coverage_after or 0) * config.episodes) if config.coverage_bonus else 0
 
 
 def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:

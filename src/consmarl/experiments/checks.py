@@ -27,8 +27,9 @@ def check_numbers(config: "TrainConfig") -> None:
     for name in ("epsilon_start", "epsilon_end", "epsilon_final"):
         if getattr(config, name) is not None:
             validation.probability(name, getattr(config, name))
-    if config.discount is not None:
-        validation.fraction("discount", config.discount)
+    for name in ("discount", "coverage_after"):
+        if getattr(config, name) is not None:
+            validation.fraction(name, getattr(config, name))
     rate, end = config.learning_rate, config.learning_rate_end
     if rate is not None and validation.finite_number("learning_rate", rate) <= 0:
         raise UsageError(f"learning_rate must be above 0, not {rate}.")

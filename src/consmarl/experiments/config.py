@@ -106,6 +106,8 @@ class TrainConfig:
     coverage_bonus: float | None = None
     """Reward to learn from for every cell that comes into view for the first time in an episode; returns are reported
     without it [P: 0]."""
+    coverage_after: float | None = None
+    """Share of the run after which coverage_bonus counts [ours: 0]."""
     bootstrap_time_limit: bool | None = None
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None

@@ -12,7 +12,7 @@ from consmarl.environments.foreign import is_foreign
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.learn_options import LearnOptions
-from consmarl.experiments.methods import OF_REPLAY
+from consmarl.experiments.methods import OF_LOOP
 from consmarl.experiments.presets import WorldFamily, family_of
 from consmarl.experiments.reading import BY_DEFAULT, changed, every_setting
 from consmarl.experiments.settings import settings_from
@@ -121,7 +121,8 @@ def learners_own(config: "TrainConfig") -> dict[str, Any]:
         "learning_rate": optimiser.learning_rate,
         "learning_rate_end": optimiser.final_share,
         **{name: own[name] for name in ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit")},
-        **{name: of_loop[name] for name in OF_REPLAY},
+        **{name: of_loop[name] for name in OF_LOOP},
+        "coverage_after": 0.0,
         **{f"learn.{each.name}": own[each.name] for each in dataclasses.fields(LearnOptions) if each.name in own},
     }
     if entry.has("weights"):

@@ -43,7 +43,8 @@ def _policy_epsilon(episode_limit: int) -> LinearSchedule:
 
 
 # How the loop learns from replay, named as it names it; methods without replay have none of these settings.
-OF_REPLAY = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
+OF_LOOP = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
+OF_REPLAY = (*OF_LOOP, "coverage_after")
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ class RunParts:
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
     mirror_episodes: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
     coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
+    coverage_start: int = 0  # episodes to be played before the bonus counts
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -87,7 +88,9 @@ class RunParts:
     def learning(self) -> LearningPhase:
         """What follows the playing of episodes."""
         mirroring = Mirroring.of(self.world) if self.mirror_episodes else Mirroring()
-        coverage = CoverageBonus(self.coverage_bonus, self.world) if self.coverage_bonus else CoverageBonus()
+        coverage = CoverageBonus()
+        if self.coverage_bonus:
+            coverage = CoverageBonus(self.coverage_bonus, self.world, self.coverage_start)
         return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage)
 
     @property
