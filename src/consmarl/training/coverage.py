@@ -19,9 +19,7 @@ class CoverageBonus:
 
     weight: float = 0.0
     world: Any = None
-    start_episode: int = (
-        0  # from which on it counts: while agents do not know yet what pays, it leads them away from it
-    )
+    start_episode: int = 0  # after which it counts: agents who do not yet know what pays would be led away from it
 
     def added(self, batch: EpisodeBatch, num_episodes: jax.Array) -> EpisodeBatch:
         """Return a batch with the bonus in its rewards, so many episodes having been played."""
