@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from consmarl import AdHocTD, Advisor, Cons, UsageError
-from consmarl.sharing.interface import Situation
+from consmarl.sharing.interface import Prepared, Situation
 from consmarl.sharing.options import AskGate, AskWhen, Preset
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -34,7 +34,8 @@ def team(random):
 
 @functools.partial(jax.jit, static_argnums=0)
 def compiled_step(mechanism, key, situation, values, state, memory):
-    return mechanism.share(key, situation, lambda students, _envs: values[:, students], state, memory)
+    ready = Prepared(lambda students, _envs: values[:, students])
+    return mechanism.share(key, situation, lambda _: ready, state, memory)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
