@@ -24,9 +24,10 @@ def measure(id: str) -> dict[str, Any]:
     from consmarl.experiments.bench import without_warmup
     from consmarl.experiments.config import TrainConfig
     from consmarl.experiments.methods import METHODS
+    from consmarl.sharing.options import Preset
 
     trainers = {
-        method.value: without_warmup(TrainConfig(method=method, env=id)).trainer()
+        method.value: without_warmup(TrainConfig(method=method, env=id, preset=Preset.PAPER)).trainer()
         for method, entry in METHODS.items()
         if entry.sharing.value == "none"  # benchmarks.sharing has what sharing adds
     }

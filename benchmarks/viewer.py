@@ -26,10 +26,12 @@ def config_of(episodes: int) -> Any:
     from consmarl.experiments.config import TrainConfig
     from consmarl.experiments.methods import Method
     from consmarl.experiments.sharing_options import ShareOptions
+    from consmarl.sharing.options import Preset
 
     return TrainConfig(
-        env="pgm-6ag", method=Method.CONS, episodes=episodes, replay_episodes=512, warmup_steps=0, num_envs=1,
-        share=ShareOptions(start_episode=0), record=tuple(range(episodes)), evaluation_episodes=1, final_episodes=1,
+        env="pgm-6ag", method=Method.CONS, preset=Preset.PAPER, episodes=episodes, replay_episodes=512, warmup_steps=0,
+        num_envs=1, share=ShareOptions(start_episode=0), record=tuple(range(episodes)), evaluation_episodes=1,
+        final_episodes=1,
     )  # fmt: skip
 
 

@@ -36,9 +36,12 @@ def metrics_cost() -> tuple[float, float]:
     from consmarl.experiments.methods import Method
     from consmarl.experiments.metrics import row_of
     from consmarl.experiments.rows import RowWriter
+    from consmarl.sharing.options import Preset
     from consmarl.training.loop import Trainer, _run_rounds
 
-    config = TrainConfig(env="pgm-6ag", method=Method.CONS, replay_episodes=512, warmup_steps=0)
+    config = TrainConfig(
+        env="pgm-6ag", method=Method.CONS, preset=Preset.PAPER, replay_episodes=512, warmup_steps=0
+    )  # fmt: skip
     trainer = config.trainer()
     assert isinstance(trainer, Trainer)
     num_rounds = CHUNK_EPISODES // trainer.num_envs

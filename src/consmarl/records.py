@@ -48,6 +48,11 @@ def default_of(field: "dataclasses.Field[Any]") -> Any:
     return None if field.default is dataclasses.MISSING else field.default
 
 
+def defaults_of(record: Any) -> dict[str, Any]:
+    """Return what the fields of a record's class hold if they are left out, by name."""
+    return {each.name: default_of(each) for each in dataclasses.fields(record)}
+
+
 def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
     """Return a value as its type hint wants it.
 

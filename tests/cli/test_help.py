@@ -37,11 +37,20 @@ def test_help_shows_the_methods_own_options_with_the_presets_values(capsys):
     [
         ("--method iql", {"--episodes": "40000", "--sharing": "none"}, ["--share.temperature", "--learn.mixer-size"]),
         ("--method i2q", {"--learn.expectile": "0.52"}, ["--learn.mixer-size", "--weights"]),
-        ("--method ga-comm", {"--learning-rate": "0.0001", "--epsilon-anneal-steps": "18750"}, ["--replay-episodes"]),
-        ("--preset recommended", {"--exploration": "epsilon-z-greedy"}, []),
-        ("--env ft --method cons", {"--weights": "shared", "--share.weight-shape": "0.3"}, []),
-        ("--episodes 1e3 --hidden-size 8", {"--episodes": "1000", "--hidden-size": "8", "--report-every": "20"}, []),
-        ("--env pettingzoo:nowhere.at_all", {"--num-envs": "1", "--weights": "separate"}, []),
+        (
+            "--method ga-comm --preset paper",
+            {"--learning-rate": "0.0001", "--epsilon-anneal-steps": "18750"},
+            ["--replay-episodes"],
+        ),
+        ("--preset paper", {"--exploration": "epsilon-greedy", "--optimiser": "rmsprop"}, []),
+        ("--preset paper --learn.double-q", {"--learn.double-q": "(yes)", "--learn.averages-weights": "(no)"}, []),
+        ("--env ft --method cons --preset paper", {"--weights": "shared", "--share.weight-shape": "0.3"}, []),
+        (
+            "--episodes 1e3 --num-envs 4 --hidden-size 8",
+            {"--episodes": "1000", "--hidden-size": "8", "--report-every": "20"},
+            [],
+        ),
+        ("--env pettingzoo:nowhere.at_all --preset paper", {"--num-envs": "1", "--weights": "separate"}, []),
         ("--no-tensorboard", {"--tensorboard": "(no)"}, []),
     ],
 )

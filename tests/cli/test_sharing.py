@@ -26,7 +26,7 @@ def trained(monkeypatch):
 def test_one_word_switches_sharing_on(trained):
     assert main(["train", "--method", "cons"]) == 0
     assert trained == [TrainConfig(method=Method.CONS)]
-    assert trained[0].name == "pgm-3ag-cons-paper-epsilon-greedy-0"
+    assert trained[0].name.startswith("pgm-3ag-cons-recommended-")
 
 
 def test_presets_and_single_options_reach_the_run(trained):

@@ -71,7 +71,7 @@ def test_what_is_timed_shares_from_the_first_episode_on():
 def test_the_arithmetic_of_an_update_is_counted_by_hand():
     # pgm-3ag: 48 codes and 5 actions in, 64 wide, two products by three gates, 5 values out; multiply and add
     forward = 2 * (53 * 64 + 2 * 64 * 3 * 64 + 64 * 5)
-    assert update_flop(TrainConfig().trainer()) == 4 * forward * 32 * 25 * 3
+    assert update_flop(TrainConfig(preset="paper").trainer()) == 4 * forward * 32 * 25 * 3
     assert update_flop(TrainConfig(method=Method.CONS).trainer()) == 4 * forward * 32 * 25 * 3
 
 

@@ -55,15 +55,17 @@ def test_a_run_writes_every_setting_that_its_method_has(method):
 
 
 def test_what_is_written_are_the_papers_values():
-    read = json.loads(TrainConfig(method="cons", set=["num_agents=4"]).resolved().to_json())
+    read = json.loads(TrainConfig(method="cons", preset="paper", set=["num_agents=4"]).resolved().to_json())
     assert (read["exploration"], read["epsilon_start"], read["epsilon_end"]) == ("epsilon-greedy", 1.0, 0.05)
     assert (read["epsilon_anneal_steps"], read["learning_rate"], read["weights"]) == (50_000, 5e-4, "separate")
+    assert (read["optimiser"], read["learning_rate_end"], read["hidden_size"]) == ("rmsprop", 1.0, 64)
+    assert (read["batch_episodes"], read["replay_episodes"], read["target_every_updates"]) == (32, 10_000, 200)
+    assert (read["discount"], read["warmup_steps"], read["bootstrap_time_limit"]) == (0.99, 5_000, False)
     share = read["share"]
     assert (share["temperature"], share["ask_gate"], share["start_episode"]) == (1.0, "always", 5_000)
     assert share["budget_answers"] == 3 * 50_000
     assert "give_scale" not in share  # which AdHocTD has
-    assert read["learn"]["target_memory"] == "next-observations"
-    assert TrainConfig(method="cons", preset="recommended").resolved().share.ask_gate.value == "exploring"
+    assert (read["learn"]["target"], read["learn"]["target_memory"]) == ("one-step", "next-observations")
 
 
 def test_what_was_set_is_not_by_default():
@@ -73,11 +75,11 @@ def test_what_was_set_is_not_by_default():
 
 
 def test_somebody_elses_world_is_not_made_for_it():
-    config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm").resolved()
+    config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm", preset="paper").resolved()
     assert (config.epsilon_start, config.epsilon_anneal_steps, config.num_envs) == (0.5, None, 1)
     world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5)
     assert config.resolved(world).epsilon_anneal_steps == 750 * 40
-    sharing = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="cons").resolved()
+    sharing = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="cons", preset="paper").resolved()
     assert (sharing.epsilon_anneal_steps, sharing.share.budget_answers) == (50_000, None)
     assert sharing.resolved(world).share.budget_answers == 2 * 50_000
     assert "share.budget_answers" in sharing.resolved(world).by_default
@@ -111,7 +113,7 @@ def test_an_older_run_goes_on_with_the_start_of_sharing_that_it_had(tmp_path):
 
 
 def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_them(tmp_path, trained, capsys):
-    path = written(TrainConfig(method="cons", preset="recommended", weights="separate").resolved(), tmp_path)
+    path = written(TrainConfig(method="cons", preset="release", weights="separate").resolved(), tmp_path)
     with_other_defaults(path, learning_rate=0.125)
     given = ["train", "--config", str(path)]
     main([*given, "--seed", "3", "--share.temperature=0.5"])
@@ -127,7 +129,7 @@ def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_the
     assert (short.resolved().share.start_episode, short.resolved().learning_rate) == (250, 5e-4)
     assert elsewhere.resolved().weights is Weights.SEPARATE  # as the file says
     assert elsewhere.resolved().reward_of.value == "individual"  # as the command says
-    assert elsewhere.resolved().share.weight_shape == 0.3  # as the world has it
+    assert elsewhere.resolved().share.weight_shape == 0.7  # as the preset has it in that world
     assert silent.resolved().share == ShareOptions()
     assert silent.trainer().sharing is not None
 
@@ -143,7 +145,7 @@ def test_another_method_beside_a_file_is_that_method(tmp_path, trained):
 
 @pytest.mark.parametrize("periods", [["--num-envs", "5", "--episodes", "40"], ["--report-every", "100"]])
 def test_periods_that_nobody_set_fit_what_is_changed(periods, tmp_path, trained):
-    path = written(TrainConfig(episodes=400).resolved(), tmp_path)
+    path = written(TrainConfig(preset="paper", episodes=400).resolved(), tmp_path)
     assert main(["train", "--config", str(path), *periods]) == 0
     whole = trained[-1].resolved()
     assert whole.evaluate_every % whole.report_every == 0
@@ -151,7 +153,7 @@ def test_periods_that_nobody_set_fit_what_is_changed(periods, tmp_path, trained)
 
 
 def test_a_sweep_knows_its_runs_however_they_were_written(tmp_path):
-    config = TrainConfig(method="cons")
+    config = TrainConfig(method="cons", preset="paper")
     run = PlannedRun("one", config)
     for there in (config, config.resolved(), config.with_options({"exploration": "epsilon-greedy"}).resolved()):
         written(there, tmp_path / "one")

@@ -84,14 +84,14 @@ def test_a_machine_that_does_not_say_is_trusted(monkeypatch):
 def test_pursuit_with_the_default_replay_is_refused_in_20_gigabytes(monkeypatch):
     pytest.importorskip("pettingzoo.sisl.pursuit_v5", exc_type=ImportError)
     has_free(monkeypatch, 20_000_000_000)
-    config = TrainConfig(env="pettingzoo:pettingzoo.sisl.pursuit_v5", set=("episode_limit=500",))
+    config = TrainConfig(preset="paper", env="pettingzoo:pettingzoo.sisl.pursuit_v5", set=("episode_limit=500",))
     with pytest.raises(UsageError, match=r"a replay of 10,000 episodes needs 23\.8 GB .* --replay-episodes 7300 fits"):
         check(config)
 
 
 def test_evaluations_and_resumed_runs_are_checked(monkeypatch, tmp_path):
     has_free(monkeypatch, 1_000_000)
-    trainer = TrainConfig().trainer()
+    trainer = TrainConfig(preset="paper").trainer()
     with pytest.raises(UsageError, match="400 episodes at once need"):
         memory.check_evaluation_memory(trainer, 400)
     with pytest.raises(UsageError, match=f"going on with {re.escape(str(tmp_path))} needs 0.1 GB"):

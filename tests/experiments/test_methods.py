@@ -20,7 +20,7 @@ VALUE_BASED = [method for method, entry in METHODS.items() if entry.is_value_bas
 
 
 def learner_of(method, env="pgm-3ag", **settings):
-    return TrainConfig(method=Method(method), env=env, **settings).trainer().learner
+    return TrainConfig(method=Method(method), env=env, preset="paper", **settings).trainer().learner
 
 
 def test_every_method_has_an_entry_and_a_name_in_reports():
@@ -46,7 +46,7 @@ def test_common_settings_and_single_options_reach_the_learner():
 
 
 def test_ga_comm_draws_from_its_policy_one_episode_at_a_time():
-    trainer = TrainConfig(method=Method.GA_COMM, env="ft").trainer()
+    trainer = TrainConfig(method=Method.GA_COMM, env="ft", preset="paper").trainer()
     assert trainer.learner.scores is Scores.LOGITS
     assert trainer.num_envs == 1
     assert trainer.learner.optimiser.learning_rate == 1e-4
@@ -110,9 +110,9 @@ def test_sharing_goes_with_every_method_that_has_values(method, sharing):
 
 
 def test_a_run_is_named_by_what_was_put_on_its_method():
-    shared = TrainConfig(method=Method.VDN, sharing=SharingKind.CONS)
+    shared = TrainConfig(method=Method.VDN, preset="paper", sharing=SharingKind.CONS)
     assert shared.name == "pgm-3ag-vdn-sharing-cons-paper-epsilon-greedy-0"
-    assert TrainConfig(method=Method.VDN).name == "pgm-3ag-vdn-epsilon-greedy-0"
+    assert TrainConfig(method=Method.VDN, preset="paper").name == "pgm-3ag-vdn-paper-epsilon-greedy-0"
     assert TrainConfig(method=Method.CONS, sharing=SharingKind.CONS).name == TrainConfig(method=Method.CONS).name
 
 

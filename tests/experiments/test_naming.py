@@ -6,18 +6,19 @@ from consmarl import TrainConfig
 
 
 def test_a_plain_run_is_named_by_world_method_and_seed():
-    assert TrainConfig().name == "pgm-3ag-iql-epsilon-greedy-0"
-    assert TrainConfig(method="cons", seed=3).name == "pgm-3ag-cons-paper-epsilon-greedy-3"
+    assert TrainConfig(preset="paper").name == "pgm-3ag-iql-paper-epsilon-greedy-0"
+    assert TrainConfig(method="cons", preset="release", seed=3).name == "pgm-3ag-cons-release-epsilon-greedy-3"
     assert TrainConfig(env="pettingzoo:mpe2.simple_spread_v3").name.startswith("pettingzoo-mpe2.simple_spread_v3-iql")
 
 
 def test_what_departs_from_the_defaults_is_in_the_name():
-    config = TrainConfig(method="cons", set=["num_agents=4", "grid=(9, 9)"], share={"temperature": 0.3})
+    changes = dict(set=["num_agents=4", "grid=(9, 9)"], share={"temperature": 0.3})
+    config = TrainConfig(method="cons", preset="paper", **changes)
     assert config.name == "pgm-3ag-cons-paper-epsilon-greedy-num_agents=4-grid=9,9-share.temperature=0.3-0"
     assert config.resolved().name == config.name  # what nobody set is not in it
     others = [
         dict(episodes=2_000), dict(hidden_size=32), dict(weights="shared"), dict(learning_rate=1e-3),
-        dict(record=(1, 2)), dict(learn={"target_memory": "whole-episode"}), dict(preset="recommended"),
+        dict(record=(1, 2)), dict(learn={"target_memory": "whole-episode"}), dict(preset="release"),
         dict(tensorboard=False), dict(set=["num_agents=5"]), dict(bootstrap_time_limit=True),
     ]  # fmt: skip
     names = {TrainConfig(**each).name for each in others}

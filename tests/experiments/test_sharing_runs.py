@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-import consmarl
 from consmarl import AdHocTD, Cons, UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import TrainConfig
@@ -22,7 +21,6 @@ from consmarl.sharing.record import Reply
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
-PGM, FT, CLEANUP = (consmarl.make(id) for id in ("pgm-3ag", "ft", "cleanup"))
 CONFIG = TrainConfig(
     method=Method.CONS, set=("grid=3,4", "mining_steps=1", "view=3,3", "episode_limit=6"), episodes=80, hidden_size=8,
     batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=80,
@@ -34,27 +32,29 @@ CONFIG = TrainConfig(
 def test_a_method_brings_its_sharing_and_a_preset_its_settings():
     assert TrainConfig().trainer().sharing == NoSharing()
     answers = dict(budget_answers=2 * 50_000)  # enough for both others
-    assert TrainConfig(method=Method.CONS).trainer().sharing == Cons(**answers)
-    assert TrainConfig(method=Method.ADHOC_TD).trainer().sharing == AdHocTD(**answers)
+    assert TrainConfig(method=Method.CONS, preset=Preset.PAPER).trainer().sharing == Cons(**answers)
+    assert TrainConfig(method=Method.ADHOC_TD, preset=Preset.PAPER).trainer().sharing == AdHocTD(**answers)
     released = TrainConfig(sharing=SharingKind.CONS, preset=Preset.RELEASE)
     assert released.trainer().sharing == Cons.preset(Preset.RELEASE, **answers)
-    assert TrainConfig(preset=Preset.RECOMMENDED).exploration_kind is ExplorationKind.EPSILON_Z_GREEDY
-    assert TrainConfig(preset=Preset.RELEASE).exploration_kind is ExplorationKind.EPSILON_GREEDY
+    assert released.exploration_kind is ExplorationKind.EPSILON_GREEDY
 
 
 @pytest.mark.parametrize(
     # the paper's table and section on hyperparameters, and the release's defaults
-    ("world", "preset", "weight_shape", "ask_scale"),
+    ("env", "preset", "weight_shape", "ask_scale"),
     [
-        (PGM, Preset.PAPER, 0.0, 0.5), (FT, Preset.PAPER, 0.3, 0.5), (CLEANUP, Preset.PAPER, -0.5, 0.01),
-        (PGM, Preset.RELEASE, 0.0, 0.5), (FT, Preset.RELEASE, 0.7, 0.5), (CLEANUP, Preset.RELEASE, -0.5, 0.5),
+        ("pgm-3ag", Preset.PAPER, 0.0, 0.5), ("ft", Preset.PAPER, 0.3, 0.5), ("cleanup", Preset.PAPER, -0.5, 0.01),
+        ("pgm-3ag", Preset.RELEASE, 0.0, 0.5), ("ft", Preset.RELEASE, 0.7, 0.5),
+        ("cleanup", Preset.RELEASE, -0.5, 0.5),
     ],
 )  # fmt: skip
-def test_worlds_have_the_papers_values(world, preset, weight_shape, ask_scale):
-    cons = ShareOptions().mechanism(SharingKind.CONS, preset, world)
+def test_worlds_have_the_papers_values(env, preset, weight_shape, ask_scale):
+    there = dict(env=env, preset=preset)
+    cons = TrainConfig(method=Method.CONS, **there).mechanism
     assert (cons.weight_shape, cons.ask_scale) == (weight_shape, ask_scale)
-    assert ShareOptions().mechanism(SharingKind.ADHOC_TD, preset, world).ask_scale == ask_scale
-    assert ShareOptions(weight_shape=0.1).mechanism(SharingKind.CONS, preset, world).weight_shape == 0.1
+    assert TrainConfig(method=Method.ADHOC_TD, **there).mechanism.ask_scale == ask_scale
+    assert TrainConfig(sharing=SharingKind.CONS, **there).mechanism == cons
+    assert TrainConfig(method=Method.CONS, share={"weight_shape": 0.1}, **there).mechanism.weight_shape == 0.1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from consmarl.report.findings import cautions
 from consmarl.report.runs import grouped, read_runs
 from consmarl.training.loop import Trainer
 
-SHORT = dict(method="cons", episodes=2_000)
+SHORT = dict(method="cons", preset="paper", episodes=2_000)
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def plays_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("preset", "episodes", "start"),
     [
-        ("recommended", 2_000, 250), ("release", 2_000, 250), ("recommended", 39_992, 4_999),
-        ("recommended", 40_000, 5_000), ("release", 100_000, 5_000), ("recommended", 4, 0),
+        ("recommended", 2_000, 250), ("release", 2_000, 250), ("release", 39_992, 4_999),
+        ("release", 40_000, 5_000), ("release", 100_000, 5_000), ("recommended", 4, 0),
         ("paper", 2_000, 5_000), ("paper", 40_000, 5_000),
     ],
 )  # fmt: skip
@@ -39,7 +39,7 @@ def test_outside_the_preset_paper_the_start_fits_the_run(method, preset, episode
 
 
 def test_a_start_that_was_given_stays():
-    config = TrainConfig(**SHORT, preset="recommended", share={"start_episode": 700})
+    config = TrainConfig(**SHORT | dict(preset="recommended"), share={"start_episode": 700})
     assert config.trainer().sharing.start_episode == 700
     assert TrainConfig(episodes=2_000).sharing_start is None  # nobody shares
 
@@ -82,21 +82,21 @@ def test_a_run_that_ends_before_sharing_begins_is_told_so(settings, sentence):
 def test_train_says_so(tmp_path, capsys):
     train(TrainConfig(**SHORT), tmp_path / "silent")
     assert "nobody will share; set --share.start-episode 250" in capsys.readouterr().err
-    train(TrainConfig(**SHORT, preset="recommended"), tmp_path / "sharing")
+    train(TrainConfig(**SHORT | dict(preset="recommended")), tmp_path / "sharing")
     assert capsys.readouterr().err == ""
 
 
 def test_a_sweep_says_so_once_for_all_seeds_even_of_a_plan(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = ["sweep", "--methods", "iql", "cons", "--seeds", "0", "1", "--options", "episodes=2000", "--dry-run"]
-    assert main(words) == 0
+    words = ["sweep", "--methods", "iql", "cons", "--seeds", "0", "1", "--dry-run", "--options", "episodes=2000"]
+    assert main([*words, "preset=paper"]) == 0
     said = capsys.readouterr().err
     assert (
         said.count("pgm-3ag/cons: sharing begins after episode 5,000, and the run has 2,000 in all: nobody will share")
         == 1
     )
     assert "iql" not in said
-    assert main([*words, "--options", "episodes=2000", "preset=recommended"]) == 0
+    assert main(words) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -133,11 +133,11 @@ def test_a_report_tells_runs_apart_by_what_somebody_set(tmp_path):
     ],
 )
 def test_a_run_that_never_learns_says_so(settings, number):
-    sentence = why_nobody_learns(TrainConfig(**settings), episode_limit=25)
+    sentence = why_nobody_learns(TrainConfig(preset="paper", **settings), episode_limit=25)
     assert sentence is None if number is None else number in sentence
 
 
 @pytest.mark.usefixtures("plays_nothing")
 def test_train_says_that_nobody_will_learn(tmp_path, capsys):
-    train(TrainConfig(episodes=40), tmp_path / "run")
+    train(TrainConfig(preset="paper", episodes=40), tmp_path / "run")
     assert "nobody will learn" in " ".join(capsys.readouterr().err.split())

@@ -68,7 +68,8 @@ def test_kinds_keep_what_they_have_in_common():
 def test_a_run_has_the_optimiser_that_it_asks_for():
     config = TrainConfig(optimiser="adam", learning_rate=1e-3, learning_rate_end=0.1, episodes=4_000)
     assert config.trainer().learner.optimiser == Adam(1e-3, 10.0, 0.1, 4_000)
-    assert TrainConfig().trainer().learner.optimiser.transformation().init(0.0) == RMSprop().transformation().init(0.0)
+    papers = TrainConfig(preset="paper").trainer().learner.optimiser
+    assert papers.transformation().init(0.0) == RMSprop().transformation().init(0.0)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])

@@ -211,7 +211,8 @@ def checkpoint(directory, **changes):
     tensors.parent.mkdir(parents=True)
     save_file({"['x']": np.zeros(2, np.float32)}, tensors)
     leaf = {"name": "['x']", "dtype": "float32", "shape": [2]}
-    manifest = {"format": checkpoints.FORMAT, "number": 1, "facts": {}, "leaves": [leaf], "size": tensors.stat().st_size,
+    size = tensors.stat().st_size
+    manifest = {"format": checkpoints.FORMAT, "number": 1, "facts": {}, "leaves": [leaf], "size": size,
                 "checksum": zlib.crc32(tensors.read_bytes())} | changes  # fmt: skip
     manifest["manifest_checksum"] = zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
     (tensors.parent / "manifest.json").write_text(json.dumps(manifest))

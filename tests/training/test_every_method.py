@@ -40,8 +40,8 @@ KEEPS_PAPER_RUNS = bool(os.environ.get("CONSMARL_KEEP_PAPER_RUNS"))
 @functools.cache
 def small_run(method, env, **settings):
     config = TrainConfig(
-        preset="paper", method=method, env=env, set=("episode_limit=4",), episodes=2 * ROUNDS, num_envs=1, hidden_size=4,
-        batch_episodes=2, replay_episodes=4, warmup_steps=0, target_every_updates=1,
+        preset="paper", method=method, env=env, set=("episode_limit=4",), episodes=2 * ROUNDS, num_envs=1,
+        hidden_size=4, batch_episodes=2, replay_episodes=4, warmup_steps=0, target_every_updates=1,
     ).with_options(settings)  # fmt: skip
     return config.trainer()
 

@@ -165,7 +165,7 @@ def test_environments_in_python_are_played_one_at_a_time():
         TrainConfig(env=id, num_envs=4)
     assert_is_a_sentence(error)
     assert TrainConfig(env=id, num_envs=1).round_episodes == TrainConfig(env=id).round_episodes == 1
-    assert TrainConfig().round_episodes == 4
+    assert TrainConfig(preset="paper").round_episodes == 4
     config = dataclasses.replace(TrainConfig(env=id), seed=3)
     assert TrainConfig.from_json(config.to_json()) == config
 

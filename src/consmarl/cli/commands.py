@@ -16,7 +16,7 @@ from consmarl.report.across import Across
 
 @dataclass(frozen=True)
 class List:
-    """Show what there is: worlds, methods and studies, with a line each."""
+    """Show what there is: worlds, methods, presets and studies, with a line each."""
 
     ids: bool = False
     """Print the worlds' ids only, one a line."""
@@ -255,7 +255,7 @@ def train_command(options: Sequence[str]) -> Any:
     class Train:
         """Train a team; the run is a directory that `resume` goes on with.
 
-        Where values come from: [P] the paper, [C] the authors' code, [ours].
+        Where values come from: [P] the paper, [C] the authors' code, [ours]. The preset recommended has its own.
         """
 
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]

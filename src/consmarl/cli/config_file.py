@@ -9,7 +9,9 @@ from consmarl.experiments.config import TrainConfig
 
 def setting_of(word: str) -> str:
     """Return the setting that a word of the command line changes: --share.start-episode=5 is share.start_episode."""
-    return word.partition("=")[0].removeprefix("--").replace("-", "_") if word.startswith("--") else ""
+    if not word.startswith("--"):
+        return ""
+    return word.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
 
 
 def config_in(options: Sequence[str]) -> TrainConfig | None:

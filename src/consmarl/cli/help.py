@@ -50,10 +50,14 @@ def print_command(name: str, kind: type) -> None:
 
 def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all: bool) -> None:
     """Print what a command takes whose options are a run's: those that this run has, with their values."""
-    from consmarl.cli.values import has_setting, real_values
+    from consmarl.cli.values import real_values
 
     values = real_values(config)
-    options = [each for each in options_of_command(kind) if shows_all or has_setting(config, each.setting)]
+
+    def is_shown(option: Option) -> bool:
+        return shows_all or config.entry.has_setting(option.setting, config.sharing_kind)
+
+    options = [each for each in options_of_command(kind) if is_shown(each)]
     _print_head(name, kind, [])
     for group, there in _grouped(options).items():
         _print_options(group, there, lambda each: values.get(each.setting, each.default))
@@ -88,7 +92,8 @@ def _print_options(title: str, options: Iterable[Option], value_of: Callable[[Op
     table = _table()
     for option in options:
         value = value_of(option)
-        written = f"({'yes' if value else 'no'})" if option.negation else _written(value)
+        is_switch = option.negation is not None and value is not None
+        written = f"({'yes' if value else 'no'})" if is_switch else _written(value)
         shown = Text.assemble((option.name, "bold"), " ", (written or option.metavar, "cyan" if written else "dim"))
         table.add_row(shown, Text(_described(option, value)))
     console = Console(highlight=False)

@@ -35,7 +35,12 @@ class Option(NamedTuple):
     @property
     def negation(self) -> str | None:
         """What switches a switch off, where it is one."""
-        return f"--{'no-' + self.name[2:]}" if self.hint is bool else None
+        return f"--{'no-' + self.name[2:]}" if self.hint is bool or self.is_open_switch else None
+
+    @property
+    def is_open_switch(self) -> bool:
+        """Whether it is a switch that may be left to its default, which tyro takes for a word."""
+        return bool(self.hint == bool | None)
 
     @property
     def choices(self) -> list[str]:

@@ -2,13 +2,14 @@
 
 import contextlib
 import io
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tyro
 
-from consmarl.cli.options import option_names
+from consmarl.cli.options import option_names, options_of_command
 from consmarl.cli.words import registry
 from consmarl.errors import UsageError, close_names, nearest
 
@@ -39,9 +40,23 @@ def parse(name: str, command: Any, options: Sequence[str]) -> Any:
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), registry():
-            return tyro.cli(kind, args=list(options), **settings)
+            return tyro.cli(kind, args=list(_spelt_out(kind, options)), **settings)
     except SystemExit:
         raise UsageError(_in_a_sentence(said.getvalue(), f"consmarl {name} --help")) from None
+
+
+def _spelt_out(kind: type, options: Sequence[str]) -> Iterator[str]:
+    """Yield the words with a value for every switch that stands alone: --learn.double-q is --learn.double-q True."""
+    switches = [option for option in options_of_command(kind) if option.is_open_switch]
+    on, off = {each.name for each in switches}, {each.negation: each.name for each in switches}
+    for word, following in itertools.zip_longest(options, options[1:]):
+        name = word.replace("_", "-")
+        if name in off:
+            yield from (off[name], "False")
+        elif name in on and (following is None or following.startswith("-")):
+            yield from (name, "True")
+        else:
+            yield word
 
 
 def _check_names(command: str, kind: type, options: Sequence[str]) -> None:

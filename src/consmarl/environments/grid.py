@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
+from consmarl.environments.symmetry import Symmetry, grid_symmetries
 from consmarl.environments.interface import MAX_CODE, DrawsT, Environment, LayoutT, StateT
 from consmarl.errors import UsageError
 
@@ -154,6 +155,27 @@ class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
         """The largest value that each code can take."""
         window = np.tile([self.num_agents, *self.channel_limits], self.view[0] * self.view[1])
         return np.array([self.grid[0] - 1, self.grid[1] - 1, self.episode_limit, *window], np.int64)
+
+    @cached_property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Mirrored and, where grid and window are square, rotated: no side of the grid is special."""
+        num_features, num_channels = len(self.feature_names), len(self.channel_names)
+        return grid_symmetries(self.grid, self.view, self.action_names, num_features, num_channels)
+
+    @property
+    def num_places(self) -> int:
+        """A place is a cell of the grid."""
+        return self.grid[0] * self.grid[1]
+
+    def places_in_view(self, codes: jax.Array) -> jax.Array:
+        """Return which cells lie in the window around an agent's place."""
+
+        def is_near(code: jax.Array, side: int, reach: int) -> jax.Array:
+            numbers = jnp.arange(side).reshape((1,) * code.ndim + (-1,))
+            return jnp.abs(numbers - code.astype(jnp.int32)[..., None]) <= reach
+
+        rows, columns = (is_near(codes[..., axis], self.grid[axis], self.view[axis] // 2) for axis in (0, 1))
+        return (rows[..., :, None] & columns[..., None, :]).reshape(*codes.shape[:-1], self.num_places)
 
     def _codes(self, agents: jax.Array, num_steps: jax.Array, things: jax.Array, packed: jax.Array) -> jax.Array:
         """Join an agent's place, the time and its window, in which agents are counted in channel 0."""

@@ -21,9 +21,11 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.symmetry import Symmetry
 from consmarl.errors import UsageError
 
 LayoutT = TypeVar("LayoutT")
@@ -85,6 +87,20 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def observation_size(self) -> int:
         """The length of one agent's observation."""
         return len(self.observation_scale)
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Ways to turn it around that leave it the same; none unless it says so."""
+        return ()
+
+    @property
+    def num_places(self) -> int:
+        """How many places there are to look at; 0 where observations do not tell which are in view."""
+        return 0
+
+    def places_in_view(self, codes: jax.Array) -> jax.Array:
+        """Return which places observations show: codes [..., code] → bool [..., place]."""
+        return jnp.zeros((*codes.shape[:-1], 0), bool)
 
     @cached_property
     def observation_dtype(self) -> np.dtype[Any]:

@@ -94,10 +94,11 @@ def measure_here(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> 
 
 def without_warmup(config: TrainConfig) -> TrainConfig:
     """Return the run as it is once agents learn and share, from its first episode on."""
-    is_sharing = config.sharing_kind is not SharingKind.NONE
-    share = dataclasses.replace(config.share, start_episode=0) if is_sharing else config.share
-    replay_episodes = min(config.replay_episodes, REPLAY_EPISODES)
-    return dataclasses.replace(config, warmup_steps=0, replay_episodes=replay_episodes, share=share)
+    there: Any = config.resolved()
+    sooner = {"warmup_steps": 0, "replay_episodes": min(there.replay_episodes, REPLAY_EPISODES)}
+    if config.sharing_kind is not SharingKind.NONE:
+        sooner["share.start_episode"] = 0
+    return config.with_options(sooner)
 
 
 def pin_to_one_core() -> None:

@@ -37,7 +37,7 @@ def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
         learner=_learner(config, TeamSpec.of(world)),
         exploration=EXPLORATIONS[config.exploration_kind],
         epsilon=config.epsilon(world.episode_limit),
-        sharing=config.share.mechanism(config.sharing_kind, config.preset, world),
+        sharing=config.mechanism,
         batch_episodes=config.batch_episodes,
         replay_episodes=config.replay_episodes,
         warmup_steps=config.warmup_steps,
@@ -49,11 +49,13 @@ def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
     settings = {name: getattr(config, name) for name in names if config.entry.has(name)}
     build: Any = config.entry.learner
     learner = build(spec, **settings, **config.learn.given())
-    optimiser = config.optimiser.like(
+    kind: Any = config.optimiser
+    end: Any = config.learning_rate_end
+    optimiser = kind.like(
         learner.optimiser,
         learning_rate=config.learning_rate,
-        final_share=config.learning_rate_end,
+        final_share=end,
         # an update follows each episode; a rate that stays needs no number, and runs of any length share a program
-        anneal_updates=config.episodes if config.learning_rate_end < 1 else 1,
+        anneal_updates=config.episodes if end < 1 else 1,
     )
     return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))

@@ -1,6 +1,7 @@
 """A run's configuration: typed, checked, and written to the run's directory as JSON.
 
-Each setting says where its default comes from: [P] the paper's table, [C] the authors' code, [ours].
+Each setting says where its default comes from: [P] the paper's table, [C] the authors' code, [ours]. The preset
+`recommended` has others, all of them ours: `presets`. None leaves a setting to preset, method, world and length.
 """
 
 import dataclasses
@@ -13,19 +14,20 @@ from typing import Annotated, Any
 
 import tyro
 
-from consmarl.environments import validation
 from consmarl.environments.foreign import is_foreign
 from consmarl.environments.trust import Trust, confirmed
 from consmarl.errors import UsageError
 from consmarl.experiments.building import AnyTrainer as AnyTrainer
 from consmarl.experiments.building import build_trainer
-from consmarl.experiments.defaults import check_names, departing, resolved
+from consmarl.experiments.checks import check_numbers, check_periods, check_world
+from consmarl.experiments.defaults import check_names, departing, resolved, with_preset
 from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.learn_options import LearnOptions
-from consmarl.experiments.limits import num_evaluated
 from consmarl.experiments.method_checks import check_method
 from consmarl.experiments.methods import METHODS, Method, MethodEntry
 from consmarl.experiments.naming import run_name
+from consmarl.experiments.older_runs import from_settings
+from consmarl.experiments.presets import settings_of
 from consmarl.experiments.reading import changed, flat_settings, plain
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.json_files import parse_json_object, read_json_object
@@ -33,8 +35,11 @@ from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import OptimiserKind
 from consmarl.learners.rewards import RewardOf
 from consmarl.records import settle
+from consmarl.sharing.interface import Sharing
 from consmarl.sharing.options import Preset
 from consmarl.training.exploration import LinearSchedule
+
+USUAL_ENVS = 4  # episodes side by side
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,9 @@ class TrainConfig:
     """Episodes to play [C: 50,000 to 100,000 by world]."""
     seed: int = 0
     """Same seed, same bits."""
-    preset: Preset = Preset.PAPER
-    """How to read what the paper leaves open: as the paper does, as the authors' code does, or as did best here."""
+    preset: Preset = Preset.RECOMMENDED
+    """Settings that belong together: as the paper has them, as the authors' code has them, or as learns best here
+    [ours: recommended]. Options beside it depart from it."""
     sharing: SharingKind | None = None
     """How to share knowledge; it goes with every method but ga-comm [ours: as the method's name says]."""
     share: ShareOptions = field(default_factory=ShareOptions)
@@ -60,8 +66,7 @@ class TrainConfig:
     learn: LearnOptions = field(default_factory=LearnOptions)
     """Single options of methods."""
     exploration: ExplorationKind | None = None
-    """How to try what does not look best [P: epsilon-greedy, and policy for ga-comm; ours: epsilon-z-greedy in the
-    preset recommended]."""
+    """How to try what does not look best [P: epsilon-greedy, and policy for ga-comm]."""
     epsilon_start: float | None = None
     """Probability of exploring at first [P: 1; C: 0.5 for ga-comm]."""
     epsilon_end: float | None = None
@@ -74,25 +79,25 @@ class TrainConfig:
     reward_of: RewardOf | None = None
     """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere; methods that learn a
     value of the team have no choice]."""
-    hidden_size: int = 64
-    """Width of the networks [P]."""
-    optimiser: OptimiserKind = OptimiserKind.RMSPROP
+    hidden_size: int | None = None
+    """Width of the networks [P: 64]."""
+    optimiser: OptimiserKind | None = None
     """What makes steps of gradients [P: rmsprop]."""
     learning_rate: float | None = None
     """Of the optimiser [P: 5e-4; C: 1e-4 for ga-comm]."""
-    learning_rate_end: float = 1.0
+    learning_rate_end: float | None = None
     """Share of the learning rate that is left at the end of the run; it falls in equal parts [P: 1, it does not]."""
-    discount: float = 0.99
-    """Gamma [P]."""
-    target_every_updates: int = 200
-    """Updates between copies to the target network [P]."""
-    batch_episodes: int = 32
-    """Episodes in an update [P]."""
-    replay_episodes: int = 10_000
-    """Episodes that replay holds [P]."""
-    warmup_steps: int = 5_000
-    """Environment steps stored before learning begins [C]."""
-    bootstrap_time_limit: bool = False
+    discount: float | None = None
+    """Gamma [P: 0.99]."""
+    target_every_updates: int | None = None
+    """Updates between copies to the target network [P: 200]."""
+    batch_episodes: int | None = None
+    """Episodes in an update [P: 32]."""
+    replay_episodes: int | None = None
+    """Episodes that replay holds [P: 10,000]."""
+    warmup_steps: int | None = None
+    """Environment steps stored before learning begins [C: 5,000]."""
+    bootstrap_time_limit: bool | None = None
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None
     """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer where
@@ -123,48 +128,10 @@ class TrainConfig:
         """Bring what was given into its types, and check what can be checked without building anything."""
         settle(self)
         check_names(self)
-        for name, least in _WHOLE_NUMBERS.items():
-            validation.whole_number(name, getattr(self, name), least=least)
-        for name in ("num_envs", "report_every", "evaluate_every", "checkpoint_every", "epsilon_anneal_steps"):
-            if getattr(self, name) is not None:
-                validation.whole_number(name, getattr(self, name), least=1)
-        for name in ("evaluation_episodes", "final_episodes"):
-            num_evaluated(name, getattr(self, name))
-        for name in ("epsilon_start", "epsilon_end"):
-            if getattr(self, name) is not None:
-                validation.probability(name, getattr(self, name))
-        for name in ("discount", "learning_rate_end"):
-            validation.fraction(name, getattr(self, name))
-        if self.learning_rate is not None and validation.finite_number("learning_rate", self.learning_rate) <= 0:
-            raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}.")
+        check_numbers(self)
         check_method(self)
-        for number in self.record:
-            if validation.whole_number("each number of record", number, least=0) >= self.episodes:
-                raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {self.episodes}.")
-        if is_foreign(self.env) and self.num_envs not in (None, 1):
-            raise UsageError(f"{self.env} steps in Python, one episode at a time: num_envs is 1, not {self.num_envs}.")
-        if is_foreign(self.env) and self.devices > 1:
-            raise UsageError(f"{self.env} steps in Python, on one device: devices is 1, not {self.devices}.")
-        self._check_periods()
-
-    def _check_periods(self) -> None:
-        """Chunks are of one length, so that they are compiled once: everything happens between two of them."""
-        if self.episodes % self.round_episodes:
-            raise UsageError(
-                f"episodes must be a multiple of num_envs ({self.round_episodes}), not {self.episodes}: "
-                f"{_next_multiple(self.episodes, self.round_episodes)} is the next."
-            )
-        if self.chunk_episodes % self.round_episodes:
-            raise UsageError(
-                f"report_every must be a multiple of num_envs ({self.round_episodes}), not {self.report_every}."
-            )
-        for name in ("episodes", "evaluate_every", "checkpoint_every"):
-            period = getattr(self, name)
-            if period is not None and period % self.chunk_episodes:
-                raise UsageError(
-                    f"{name} must be a multiple of report_every ({self.chunk_episodes}), not {period}: "
-                    f"{_next_multiple(period, self.chunk_episodes)} is the next."
-                )
+        check_world(self)
+        check_periods(self)
 
     @property
     def entry(self) -> MethodEntry:
@@ -177,25 +144,34 @@ class TrainConfig:
         return self.sharing or self.entry.sharing
 
     @property
+    def by_preset(self) -> dict[str, Any]:
+        """What the preset sets for this method in this world, whether or not the user has set it, too."""
+        return settings_of(self.preset, self.method, self.sharing_kind, self.env)
+
+    @property
     def exploration_kind(self) -> ExplorationKind:
-        """How agents explore: `exploration`, or what method and preset bring."""
-        if self.exploration is not None:
-            return self.exploration
-        if not self.entry.is_value_based:
-            return ExplorationKind.POLICY
-        recommended = self.preset is Preset.RECOMMENDED
-        return ExplorationKind.EPSILON_Z_GREEDY if recommended else ExplorationKind.EPSILON_GREEDY
+        """How agents explore: `exploration`, or what preset and method bring."""
+        own = ExplorationKind.EPSILON_GREEDY if self.entry.is_value_based else ExplorationKind.POLICY
+        return self.exploration or self.by_preset.get("exploration", own)
 
     def epsilon(self, episode_limit: int) -> LinearSchedule:
         """Return how much is explored when, in a world with so many steps an episode."""
-        own = {"start": self.epsilon_start, "end": self.epsilon_end, "anneal_steps": self.epsilon_anneal_steps}
+        there = with_preset(self)
+        own = {"start": there.epsilon_start, "end": there.epsilon_end, "anneal_steps": there.epsilon_anneal_steps}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         return dataclasses.replace(self.entry.epsilon(episode_limit), **given)
 
     @property
     def sharing_start(self) -> int | None:
         """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
-        return self.share.start(self.sharing_kind, self.preset, self.episodes)
+        usual = self.by_preset.get("share.start_episode")
+        return self.share.start(self.sharing_kind, self.preset, self.episodes, usual)
+
+    @property
+    def mechanism(self) -> Sharing:
+        """How knowledge is shared, with all its options."""
+        share = dataclasses.replace(with_preset(self).share, start_episode=self.sharing_start)
+        return share.mechanism(self.sharing_kind, self.preset)
 
     @property
     def name(self) -> str:
@@ -207,7 +183,9 @@ class TrainConfig:
         """How many episodes a round plays: `num_envs`, or its default."""
         if self.num_envs is not None:
             return self.num_envs
-        return 1 if is_foreign(self.env) or self.entry.learner.is_on_policy else math.gcd(self.episodes, 4)
+        if is_foreign(self.env) or self.entry.learner.is_on_policy:
+            return 1
+        return math.gcd(self.episodes, self.by_preset.get("num_envs", USUAL_ENVS))
 
     @property
     def chunk_episodes(self) -> int:
@@ -245,23 +223,26 @@ class TrainConfig:
         return json.dumps(plain(self), indent=2)
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration") -> "TrainConfig":
+    def from_json(
+        cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration", is_run: bool = False
+    ) -> "TrainConfig":
         """Read what `to_json` wrote, or what somebody wrote by hand; `file` is what to call it in sentences.
 
         Others' environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and what a text names is not run until
-        a user says so: `trainer` refuses it unless `trust` is True or that very id.
+        a user says so: `trainer` refuses it unless `trust` is True or that very id. What a run has written (`is_run`)
+        means what it did then, even if an older version wrote it.
         """
-        config = cls().with_options(flat_settings(parse_json_object(text, file)))
+        config = from_settings(cls(), flat_settings(parse_json_object(text, file)), is_run=is_run)
         return dataclasses.replace(config, env=confirmed(config.env, trust, file))
 
     @classmethod
-    def from_file(cls, path: Path, *, trust: Trust = False) -> "TrainConfig":
-        """Read a configuration's file, such as a run's config.json; `trust` as in `from_json`."""
+    def from_file(cls, path: Path, *, trust: Trust = False, is_run: bool = False) -> "TrainConfig":
+        """Read a configuration's file, such as a run's config.json; `trust` and `is_run` as in `from_json`."""
         if not path.is_file():
             raise UsageError(f"there is no configuration {path}.")
         settings = read_json_object(path)
         try:
-            config = cls().with_options(flat_settings(settings))
+            config = from_settings(cls(), flat_settings(settings), is_run=is_run)
         except UsageError as error:
             raise UsageError(f"{path} cannot be used: {error}") from error
         return dataclasses.replace(config, env=confirmed(config.env, trust, str(path)))
@@ -280,17 +261,6 @@ class TrainConfig:
     def departing(self, names: Iterable[str]) -> "TrainConfig":
         """Return it ready to be changed in these settings: filled-in defaults that hang on them are open again."""
         return departing(self, names)
-
-
-_WHOLE_NUMBERS = {
-    "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1,
-    "batch_episodes": 1, "replay_episodes": 1, "warmup_steps": 0,
-    "keep_checkpoints": 1, "devices": 1,
-}  # fmt: skip
-
-
-def _next_multiple(number: int, of: int) -> int:
-    return -(-number // of) * of
 
 
 def _share_of(episodes: int, parts: int, chunk: int) -> int:

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from consmarl.environments.foreign import is_foreign
 from consmarl.environments.registry import make
-from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.learn_options import LearnOptions
-from consmarl.experiments.methods import MethodEntry
+from consmarl.experiments.presets import WorldFamily, family_of
 from consmarl.experiments.reading import BY_DEFAULT, changed, every_setting
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sharing_options import ShareOptions, SharingKind, options_of
 from consmarl.learners.networks import Weights
+from consmarl.learners.optimiser import Optimiser, OptimiserKind
 from consmarl.learners.rewards import RewardOf
-from consmarl.records import default_of
+from consmarl.records import defaults_of
+from consmarl.training.parts import RunParts
 
 if TYPE_CHECKING:
     from consmarl.experiments.config import TrainConfig
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 DECIDING = frozenset(
     {"method", "env", "set", "preset", "episodes", "sharing", "num_envs", "report_every", "share.budget_requests"}
 )
+
+# Settings that a preset gives for long runs: `round_episodes` and `sharing_start` fit them to the run.
+FITTED = frozenset({"num_envs", "share.start_episode"})
 
 
 def resolved(config: "TrainConfig", world: Any = None) -> "TrainConfig":
@@ -38,10 +42,18 @@ def resolved(config: "TrainConfig", world: Any = None) -> "TrainConfig":
     """
     if world is None and not is_foreign(config.env):
         world = make(config.env, **settings_from(config.set))
-    there = every_setting(config)
-    found = {name: value for name, value in _defaults(config, world).items() if there[name] is None}
-    found = {name: value for name, value in found.items() if value is not None}
+    filled = with_preset(config)
+    known = _defaults(filled, world) | {name: each for name, each in every_setting(filled).items() if each is not None}
+    left_open = [name for name, value in every_setting(config).items() if value is None]
+    found = {name: known[name] for name in left_open if known.get(name) is not None}
     return changed(config, found | {BY_DEFAULT: (*config.by_default, *found)})
+
+
+def with_preset(config: "TrainConfig") -> "TrainConfig":
+    """Return the configuration with what its preset sets, where nobody set it, but for what has to fit the length."""
+    there = every_setting(config)
+    found = {name: value for name, value in config.by_preset.items() if there[name] is None and name not in FITTED}
+    return changed(config, found) if found else config
 
 
 def departing(config: "TrainConfig", names: Iterable[str]) -> "TrainConfig":
@@ -69,7 +81,7 @@ def check_names(config: "TrainConfig") -> None:
 
 
 def _defaults(config: "TrainConfig", world: Any) -> dict[str, Any]:
-    """Return all settings that can be open: as they are, or their defaults; None where there is none (yet)."""
+    """Return settings that can be open: as they are, or their defaults; None where there is none (yet)."""
     return {
         "sharing": config.sharing_kind,
         "exploration": config.exploration_kind,
@@ -78,7 +90,7 @@ def _defaults(config: "TrainConfig", world: Any) -> dict[str, Any]:
         "evaluate_every": config.evaluation_period,
         "checkpoint_every": config.checkpoint_period,
         **_epsilon(config, world),
-        **_of_learner(config.entry, acts_as_one=isinstance(world, FindTreasure)),
+        **learners_own(config),
         **{f"share.{name}": value for name, value in _of_sharing(config, world).items()},
     }
 
@@ -93,17 +105,28 @@ def _epsilon(config: "TrainConfig", world: Any) -> dict[str, Any]:
     }
 
 
-def _of_learner(entry: MethodEntry, *, acts_as_one: bool) -> dict[str, Any]:
-    """Return the learner's own defaults; a team that acts as one shares weights and reward."""
-    own = {each.name: default_of(each) for each in dataclasses.fields(entry.learner)}  # type: ignore[arg-type]
-    common: dict[str, Any] = {"learning_rate": own["optimiser"].learning_rate}
+def learners_own(config: "TrainConfig") -> dict[str, Any]:
+    """Return how the method learns unless preset or user say otherwise.
+
+    A team that acts as one shares weights and reward.
+    """
+    entry, acts_as_one = config.entry, family_of(config.env) is WorldFamily.TREASURE
+    own, of_loop = defaults_of(entry.learner), defaults_of(RunParts)
+    optimiser: Optimiser = own["optimiser"]
+    found: dict[str, Any] = {
+        "optimiser": OptimiserKind.of(optimiser),
+        "learning_rate": optimiser.learning_rate,
+        "learning_rate_end": optimiser.final_share,
+        **{name: own[name] for name in ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit")},
+        **{name: of_loop[name] for name in ("batch_episodes", "replay_episodes", "warmup_steps")},
+        **{f"learn.{each.name}": own[each.name] for each in dataclasses.fields(LearnOptions) if each.name in own},
+    }
     if entry.has("weights"):
         by_world = Weights.SHARED if acts_as_one else Weights.SEPARATE
-        common["weights"] = by_world if entry.weights_by_world else own["weights"]
+        found["weights"] = by_world if entry.weights_by_world else own["weights"]
     if entry.has("reward_of"):
-        common["reward_of"] = RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL
-    single = [each.name for each in dataclasses.fields(LearnOptions) if each.name in own]
-    return common | {f"learn.{name}": own[name] for name in single}
+        found["reward_of"] = RewardOf.TEAM if acts_as_one else RewardOf.INDIVIDUAL
+    return found
 
 
 def _of_sharing(config: "TrainConfig", world: Any) -> dict[str, Any]:
@@ -111,8 +134,7 @@ def _of_sharing(config: "TrainConfig", world: Any) -> dict[str, Any]:
     kind = config.sharing_kind
     if kind is SharingKind.NONE:
         return {}
-    begun = dataclasses.replace(config.share, start_episode=config.sharing_start)
-    mechanism: Any = begun.mechanism(kind, config.preset, world)
+    mechanism: Any = config.mechanism
     names = [each.name for each in dataclasses.fields(ShareOptions) if each.name in options_of(kind)]
     options = {name: getattr(mechanism, name) for name in names}
     if world is not None:

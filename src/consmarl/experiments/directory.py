@@ -18,7 +18,6 @@ from consmarl import __version__
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.experiments.source import git_facts
 from consmarl.files import (
     CHECKPOINTS,
@@ -81,23 +80,11 @@ def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:
             f"{__version__}, which reads format {FORMAT}."
         )
     try:
-        return _as_begun(TrainConfig.from_file(directory / CONFIG, trust=trust))
+        return TrainConfig.from_file(directory / CONFIG, trust=trust, is_run=True)
     except UsageError as error:
         made_by = _versions_of(facts).get("consmarl", __version__)
         hint = "" if made_by == __version__ else f" It was written by consmarl {made_by}, this is {__version__}."
         raise UsageError(f"{error}{hint}") from error
-
-
-def _as_begun(config: TrainConfig) -> TrainConfig:
-    """Return an older run's configuration with the start of sharing that it has.
-
-    Runs write down when they begin to share. Those that do not are older, and begin when their preset does, however
-    short they are.
-    """
-    if config.sharing_kind is SharingKind.NONE or config.share.start_episode is not None:
-        return config
-    mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset, None)
-    return config.with_options({"share.start_episode": mechanism.start_episode})
 
 
 def begin_session(directory: Path, episode: int, label: str | None = None) -> str | None:

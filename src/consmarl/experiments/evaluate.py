@@ -8,10 +8,12 @@ from rich.table import Table
 
 from consmarl.environments import validation
 from consmarl.environments.trust import Trust
+from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.learned import learned_policy
 from consmarl.experiments.limits import num_evaluated
 from consmarl.experiments.memory import check_evaluation_memory
+from consmarl.experiments.policies import held_weights
 
 
 def evaluate(policy: Path | str, episodes: int = 400, seed: int = 0, *, trust: Trust = False) -> dict[str, float]:
@@ -20,19 +22,24 @@ def evaluate(policy: Path | str, episodes: int = 400, seed: int = 0, *, trust: T
     `policy` is a file, or the directory of a run; one that has not finished plays by its newest checkpoint. Somebody
     else's environment is a program, and is run only if `trust` is True or the id that the policy names.
     """
-    num_episodes = num_evaluated("episodes", episodes)
-    seed = validation.whole_number("seed", seed, least=0)
-    parameters, config = learned_policy(policy, trust=trust)
-    trainer = config.trainer()
-    check_evaluation_memory(trainer, num_episodes)
-    return evaluation_summary(trainer, parameters, jax.random.key(seed), num_episodes)
+    return _evaluated(policy, episodes, seed, trust)[0]
 
 
 def print_evaluation(policy: Path, episodes: int, seed: int, *, trust: Trust = False) -> None:
     """Evaluate and print a table."""
-    summary = evaluate(policy, episodes, seed, trust=trust)
+    summary, config = _evaluated(policy, episodes, seed, trust)
     table = Table("mean of an episode", "value", box=None, pad_edge=False)
     table.add_row("team return", f"{summary.pop('return'):.3f} ± {summary.pop('return_error'):.3f}")
     for name, value in summary.items():
         table.add_row(name.replace("_", " "), f"{value:.3f}")
     Console().print(table)
+    Console().print(f"weights: {held_weights(config).value}", style="dim")
+
+
+def _evaluated(policy: Path | str, episodes: int, seed: int, trust: Trust) -> tuple[dict[str, float], TrainConfig]:
+    num_episodes = num_evaluated("episodes", episodes)
+    seed = validation.whole_number("seed", seed, least=0)
+    parameters, config = learned_policy(policy, trust=trust)
+    trainer = config.trainer()
+    check_evaluation_memory(trainer, num_episodes)
+    return evaluation_summary(trainer, parameters, jax.random.key(seed), num_episodes), config

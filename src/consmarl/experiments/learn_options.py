@@ -1,7 +1,7 @@
 """What single methods of learning have beside the settings that all have in common.
 
-Each option says whose it is and where its default comes from; None is that default. Names are those of the learners'
-own fields, so an option reaches whichever method has it.
+Each option says whose it is and where its default comes from. None leaves it to the preset, and where that says nothing
+to the method. Names are those of the learners' own fields, so an option reaches whichever method has it.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ def fields_of(learner: type[AnyLearner]) -> set[str]:
 
 @dataclass(frozen=True)
 class LearnOptions:
-    """Departures from a method's defaults."""
+    """Departures from what preset and method have."""
 
     target: Target | None = None
     """What values are learned towards; all but GA-Comm [P: one-step]."""

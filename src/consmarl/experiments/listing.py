@@ -5,6 +5,7 @@ from rich.table import Table
 
 from consmarl.environments.registry import WORLDS, make
 from consmarl.experiments.methods import METHODS
+from consmarl.experiments.presets import PRESETS
 from consmarl.experiments.sweeps.studies import STUDIES, find_study
 
 
@@ -14,7 +15,7 @@ def print_ids() -> None:
 
 
 def print_everything() -> None:
-    """Print every world, method and study with a line on what it is."""
+    """Print every world, method, preset and study with a line on what it is."""
     console = Console()
     worlds = Table("world", "agents", "actions", "steps", "what it is", box=None, pad_edge=False)
     for id, entry in WORLDS.items():
@@ -24,12 +25,15 @@ def print_everything() -> None:
     methods = Table("method", "what it is", box=None, pad_edge=False)
     for method, method_entry in METHODS.items():
         methods.add_row(method.value, method_entry.summary)
+    presets = Table("preset", "what it is", box=None, pad_edge=False)
+    for preset, preset_entry in PRESETS.items():
+        presets.add_row(preset.value, preset_entry.summary)
     studies = Table("study", "figure", "runs", "episodes", "what it shows", box=None, pad_edge=False)
     for study in STUDIES.values():
         num_runs = len(study.variants) * study.num_seeds
         cells = (str(num_runs), f"{study.episodes:,}") if num_runs else ("none", "")
         studies.add_row(study.name, str(study.figure), *cells, study.title)
-    for table in (worlds, methods, studies):
+    for table in (worlds, methods, presets, studies):
         console.print(table)
         console.print()
     console.print(

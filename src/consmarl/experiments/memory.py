@@ -16,6 +16,7 @@ from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
 from consmarl.experiments.evaluation import episodes_at_once
 from consmarl.experiments.machine import available_bytes
+from consmarl.experiments.reading import every_setting
 from consmarl.sharing.counters import places_for
 from consmarl.training.sizes import episode_bytes, tree_bytes
 
@@ -37,6 +38,7 @@ class Need(NamedTuple):
 
 def check_memory(config: TrainConfig, trainer: AnyTrainer) -> None:
     """Refuse a run for which this machine has too little memory, and say what would fit."""
+    config = config.resolved(trainer.world)
     free = available_bytes()
     if free is None or total_bytes(needs := needs_of(config, trainer)) <= free:
         return
@@ -76,7 +78,7 @@ def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int) -> None:
 
 
 def needs_of(config: TrainConfig, trainer: AnyTrainer) -> list[Need]:
-    """Return what takes memory in a run."""
+    """Return what takes memory in a run whose configuration leaves nothing open."""
     return [*_kept(config, trainer), *_passing(config, trainer)]
 
 
@@ -106,9 +108,10 @@ def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
 
 def _widths(config: TrainConfig) -> dict[str, int]:
     """Return the sizes of networks that a run sets."""
-    given = config.learn.given().items()
-    return {"hidden_size": config.hidden_size} | {
-        f"learn.{name}": value for name, value in given if name.endswith(("_size", "num_strategies"))
+    return {
+        name: value
+        for name, value in every_setting(config).items()
+        if name.endswith(("_size", "num_strategies")) and value is not None
     }
 
 
@@ -137,7 +140,9 @@ def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
     """Return what an update takes: the episodes, and one agent's activations in all of their steps."""
     world = trainer.world
     inputs = world.observation_size + world.num_actions
-    activations = 4 * (world.episode_limit + 1) * (INPUT_COPIES * inputs + HIDDEN_COPIES * config.hidden_size)
+    activations = (
+        4 * (world.episode_limit + 1) * (INPUT_COPIES * inputs + HIDDEN_COPIES * _widths(config)["hidden_size"])
+    )
     return trainer.batch_episodes * (episode_bytes(trainer) + activations)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from consmarl.errors import UsageError
 from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.methods import METHODS
+from consmarl.experiments.reading import every_setting
 from consmarl.experiments.sharing_options import SharingKind
 from consmarl.sharing.mechanism import fitted_start, never_begins
 from consmarl.sharing.options import Preset
@@ -56,11 +57,13 @@ def why_nobody_learns(config: "TrainConfig", episode_limit: int) -> str | None:
     """Say in a sentence that a run never has enough in replay to learn from; None where it has."""
     if config.entry.learner.is_on_policy:
         return None
-    needed = config.warmup_steps // episode_limit + 1  # more steps than `warmup_steps`, in whole episodes
-    for number, holder in ((config.replay_episodes, "replay holds"), (config.episodes, "the run has")):
+    there = every_setting(config.resolved())
+    warmup_steps = there["warmup_steps"]
+    needed = warmup_steps // episode_limit + 1  # more steps than `warmup_steps`, in whole episodes
+    for number, holder in ((there["replay_episodes"], "replay holds"), (config.episodes, "the run has")):
         if number < needed:
             return (
-                f"learning waits for more than {config.warmup_steps:,} steps, {needed:,} episodes, and {holder} "
+                f"learning waits for more than {warmup_steps:,} steps, {needed:,} episodes, and {holder} "
                 f"{number:,}: nobody will learn; set --warmup-steps 0, for example."
             )
     return None

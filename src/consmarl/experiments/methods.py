@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from consmarl.experiments.learn_options import fields_of
-from consmarl.experiments.sharing_options import SharingKind
+from consmarl.experiments.sharing_options import SharingKind, options_of
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.i2q import I2Q
 from consmarl.learners.interface import AnyLearner, Scores
@@ -60,6 +60,19 @@ class MethodEntry:
     def has(self, name: str) -> bool:
         """Whether the learner has a setting of this name."""
         return name in fields_of(self.learner)
+
+    def has_setting(self, name: str, sharing: SharingKind) -> bool:
+        """Whether a setting of a run means anything to this method with this sharing."""
+        group, _, option = name.rpartition(".")
+        if group == "share":
+            return option in options_of(sharing)
+        if group == "learn" or name in ("weights", "reward_of"):
+            return self.has(option)
+        if name in ("sharing", "exploration"):
+            return self.is_value_based
+        if name in ("batch_episodes", "replay_episodes", "warmup_steps"):
+            return not self.learner.is_on_policy
+        return True
 
 
 METHODS = {

@@ -5,7 +5,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from consmarl.experiments.reading import every_setting
-from consmarl.experiments.sharing_options import SharingKind
 
 if TYPE_CHECKING:
     from consmarl.experiments.config import TrainConfig
@@ -20,8 +19,8 @@ def run_name(config: "TrainConfig") -> str:
     """Return a name that any file system takes, the seed last."""
     kind = config.sharing_kind
     sharing = f"sharing-{kind.value}" if kind is not config.entry.sharing else None
-    preset = config.preset.value if kind is not SharingKind.NONE else None
-    parts = [config.env.replace(":", "-"), config.method.value, sharing, preset, config.exploration_kind.value]
+    how = (config.preset.value, config.exploration_kind.value)
+    parts = [config.env.replace(":", "-"), config.method.value, sharing, *how]
     told = "-".join([*filter(None, parts), *config.set, *departures(config)])
     return f"{_safe(told)}-{config.seed}"
 

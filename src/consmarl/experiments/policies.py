@@ -1,5 +1,6 @@
 """Policies as safetensors files: weights by name, and what they belong to in the header. Nothing is ever unpickled."""
 
+import enum
 import json
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,27 @@ FORMAT = "consmarl-policy-1"
 _DTYPES = {"float32": "F32"}  # of weights, as safetensors names them
 
 
+class HeldWeights(enum.Enum):
+    """Which weights a policy holds."""
+
+    AVERAGED = "averaged over the last updates"
+    NEWEST = "those of the last update"
+
+
+def held_weights(config: TrainConfig) -> HeldWeights:
+    """Return which weights the policy of a run holds."""
+    return HeldWeights.AVERAGED if config.resolved().learn.averages_weights else HeldWeights.NEWEST
+
+
 def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int) -> Path:
     """Write what acting needs."""
     named = {name: np.asarray(leaf) for name, leaf in _named(parameters)}
-    header = {"format": FORMAT, "config": config.to_json(), "episode": str(episode)}
+    header = {
+        "format": FORMAT,
+        "config": config.to_json(),
+        "episode": str(episode),
+        "weights": held_weights(config).value,
+    }
     with replacing(path) as temporary:
         save_file(named, temporary, header)
     return path
@@ -71,7 +89,7 @@ def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
     header = file.metadata() or {}
     if header.get("format") != FORMAT or "config" not in header:
         raise UsageError(f"{path} holds no consmarl policy: its header should say {json.dumps(FORMAT)}.")
-    return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}")
+    return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}", is_run=True)
 
 
 def _leaf(path: Path, file: Any, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:

@@ -8,8 +8,6 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from consmarl.environments.cleanup import Cleanup
-from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError
 from consmarl.records import settle
 from consmarl.sharing.adhoc_td import AdHocTD
@@ -110,17 +108,21 @@ class ShareOptions:
         values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def start(self, kind: SharingKind, preset: Preset, episodes: int) -> int | None:
-        """Return after which episode of a run sharing begins; None where nobody shares."""
+    def start(self, kind: SharingKind, preset: Preset, episodes: int, usual: int | None = None) -> int | None:
+        """Return after which episode of a run sharing begins; None where nobody shares.
+
+        `usual` is when it begins in a long run, by default as the mechanism has it in this preset.
+        """
         if kind is SharingKind.NONE:
             return None
         if self.start_episode is not None:
             return self.start_episode
-        usual = _BUILT[kind].preset(preset).start_episode
+        if usual is None:
+            usual = _BUILT[kind].preset(preset).start_episode
         return usual if preset is Preset.PAPER else fitted_start(usual, episodes)
 
-    def mechanism(self, kind: SharingKind, preset: Preset, world: object) -> Sharing:
-        """Build the mechanism for a world."""
+    def mechanism(self, kind: SharingKind, preset: Preset) -> Sharing:
+        """Build the mechanism."""
         given = self.given()
         if kind is SharingKind.NONE:
             if given:
@@ -133,15 +135,4 @@ class ShareOptions:
             if name not in known:
                 others = SharingKind.ADHOC_TD if kind is SharingKind.CONS else SharingKind.CONS
                 raise UsageError(f"share.{name} is an option of {others.value}: {kind.value} has no such thing.")
-        by_world = {name: value for name, value in _of_world(preset, world).items() if name in known}
-        return _BUILT[kind].preset(preset, **(by_world | given))
-
-
-def _of_world(preset: Preset, world: object) -> dict[str, Any]:
-    """Return what paper and release set by world."""
-    is_release = preset is Preset.RELEASE
-    if isinstance(world, Cleanup):
-        return dict(weight_shape=-0.5, ask_scale=0.5 if is_release else 0.01)
-    if isinstance(world, FindTreasure):
-        return dict(weight_shape=0.7 if is_release else 0.3)
-    return {}
+        return _BUILT[kind].preset(preset, **given)

@@ -61,7 +61,7 @@ class I2Q(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act: every agent has its own."""
-        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size)
+        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size, self.head)
 
     @property
     def _pair_sizes(self) -> tuple[int, ...]:
@@ -150,7 +150,9 @@ class I2Q(TDLearner):
 
         _, values = self.networks.unroll(online.action_value, experience.inputs)
         chosen = td.chosen_values(values[:-1], experience.actions)
-        following = following_best(goals.target_values_t, experience.actions, jax.lax.stop_gradient(values[1:]))
+        following = following_best(
+            goals.target_values_t, experience.actions, jax.lax.stop_gradient(values[1:]), self.trace_tolerance
+        )
         ordinary = self.targets(experience.rewards, following, experience.batch)
         targets = self.ideal_weight * goals.ideal + (1 - self.ideal_weight) * ordinary
         action_loss, metrics = self.td_loss(chosen, targets, experience.batch)

@@ -35,7 +35,7 @@ class IQL(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act and learn."""
-        return TeamNetworks(self.spec, self.weights, self.hidden_size)
+        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head)
 
     def init(self, key: jax.Array) -> QState:
         """Draw weights."""
@@ -74,7 +74,7 @@ class IQL(TDLearner):
         taken = actions.T.astype(jnp.int32)
         target_values_t = self._target_values(target, inputs)
         online_values_t = self.networks.unroll(online, inputs)[1][1:] if self.double_q else None
-        following = following_best(target_values_t, taken, online_values_t)
+        following = following_best(target_values_t, taken, online_values_t, self.trace_tolerance)
         targets = self.targets(rewards.T, following, batch)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:

@@ -41,8 +41,8 @@ class StrategicAgent(NamedTuple):
     encoder_weights: jax.Array  # [input, hidden]
     encoder_bias: jax.Array  # [hidden]
     gru: GRUParameters
-    head_weights: Linear  # strategy and agent → [hidden · action]
-    head_bias: Linear  # strategy and agent → [action]
+    head_weights: Linear  # strategy and agent → [hidden · output]
+    head_bias: Linear  # strategy and agent → [output]
 
 
 class Actor(NamedTuple):
@@ -118,12 +118,12 @@ class MAVEN(QMIX):
 
     def _init_agent(self, key: jax.Array) -> StrategicAgent:
         key_trunk, key_weights, key_bias = jax.random.split(key, 3)
-        num_actions, hidden_size = self.spec.num_actions, self.hidden_size
-        trunk = init_drqn(key_trunk, self.networks.input_size, hidden_size, num_actions)
+        num_outputs, hidden_size = self.networks.num_outputs, self.hidden_size
+        trunk = init_drqn(key_trunk, self.networks.input_size, hidden_size, num_outputs)
         return StrategicAgent(
             *trunk[:3],
-            head_weights=init_linear(key_weights, self._num_situations, hidden_size * num_actions),
-            head_bias=init_linear(key_bias, self._num_situations, num_actions),
+            head_weights=init_linear(key_weights, self._num_situations, hidden_size * num_outputs),
+            head_bias=init_linear(key_bias, self._num_situations, num_outputs),
         )
 
     @property
@@ -187,8 +187,9 @@ class MAVEN(QMIX):
             # one-hot vectors of strategy and agent pick rows, so the layer needs no matrix product
             return layer.weights[strategy] + (layer.weights[self.num_strategies + agent] + layer.bias)[None, :]
 
-        weights = made_by(agent_network.head_weights).reshape(-1, self.hidden_size, self.spec.num_actions)
-        return jnp.einsum("seh,eha->sea", hiddens, weights) + made_by(agent_network.head_bias)[None]
+        weights = made_by(agent_network.head_weights).reshape(-1, self.hidden_size, self.networks.num_outputs)
+        outputs = jnp.einsum("seh,eho->seo", hiddens, weights) + made_by(agent_network.head_bias)[None]
+        return self.head.values(outputs)
 
     def action_values(self, agents: Actor, batch: EpisodeBatch) -> jax.Array:
         """Return every agent's values under the strategies of the episodes: [agent, step + 1, episode, action]."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
-from consmarl.networks.drqn import DRQNParameters, init_drqn, one_hot_actions, step_drqn, unroll_drqn
+from consmarl.networks.drqn import DRQNParameters, Head, init_drqn, one_hot_actions, step_drqn, unroll_drqn
 
 
 class Weights(enum.Enum):
@@ -27,6 +27,7 @@ class TeamNetworks:
     spec: TeamSpec
     weights: Weights = Weights.SEPARATE
     hidden_size: int = 64
+    head: Head = Head.PLAIN
 
     @property
     def is_shared(self) -> bool:
@@ -43,10 +44,15 @@ class TeamNetworks:
         """Observation, last action, and who is asking where that matters."""
         return self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
 
+    @property
+    def num_outputs(self) -> int:
+        """How many numbers a network puts out."""
+        return self.head.num_outputs(self.spec.num_actions)
+
     def init(self, key: jax.Array) -> DRQNParameters:
         """Draw the weights of every network."""
         keys = jax.random.split(key, self.num_networks)
-        return jax.vmap(lambda key: init_drqn(key, self.input_size, self.hidden_size, self.spec.num_actions))(keys)
+        return jax.vmap(lambda key: init_drqn(key, self.input_size, self.hidden_size, self.num_outputs))(keys)
 
     def first_hidden(self, num_envs: int) -> jax.Array:
         """Return the hidden states at the start of an episode: zeros [agent, env, hidden]."""
@@ -59,12 +65,13 @@ class TeamNetworks:
         agents = jnp.arange(self.spec.num_agents)
         inputs = jax.vmap(self.inputs)(agents, codes, last_actions)
         if not self.is_shared:
-            return jax.vmap(step_drqn)(parameters, hidden, inputs)
+            hidden, outputs = jax.vmap(step_drqn)(parameters, hidden, inputs)
+            return hidden, self.head.values(outputs)
         single = jax.tree.map(lambda stacked: stacked[0], parameters)
         num_envs = codes.shape[1]
-        flat_hidden, flat_values = step_drqn(single, _joined(hidden), _joined(inputs))
+        flat_hidden, flat_outputs = step_drqn(single, _joined(hidden), _joined(inputs))
         apart = (self.spec.num_agents, num_envs, -1)
-        return flat_hidden.reshape(apart), flat_values.reshape(apart)
+        return flat_hidden.reshape(apart), self.head.values(flat_outputs).reshape(apart)
 
     def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
         """One agent's inputs: codes [..., code], last actions [...]."""
@@ -82,13 +89,14 @@ class TeamNetworks:
 
     def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
-        return unroll_drqn(parameters, jnp.zeros((inputs.shape[1], self.hidden_size)), inputs)
+        hiddens, outputs = unroll_drqn(parameters, jnp.zeros((inputs.shape[1], self.hidden_size)), inputs)
+        return hiddens, self.head.values(outputs)
 
     @property
     def step_flop(self) -> float:
         """The arithmetic of one step of one network's forward pass, for one episode."""
         hidden = self.hidden_size
-        return 2.0 * (self.input_size * hidden + 2 * hidden * 3 * hidden + hidden * self.spec.num_actions)
+        return 2.0 * (self.input_size * hidden + 2 * hidden * 3 * hidden + hidden * self.num_outputs)
 
     def by_agent(self, parameters: Any) -> Any:
         """Return every agent's parameters: [agent, …], however many networks there are."""

@@ -65,8 +65,16 @@ class OptimiserKind(enum.Enum):
     RMSPROP = "rmsprop"
     ADAM = "adam"
 
+    @classmethod
+    def of(cls, optimiser: Optimiser) -> "OptimiserKind":
+        """Return what kind an optimiser is of."""
+        return next(kind for kind, built in _BUILT.items() if type(optimiser) is built)
+
     def like(self, other: Optimiser, **changes: Any) -> Optimiser:
         """Return one of this kind with the settings that it has in common with another, but for `changes`."""
-        kind: type[Optimiser] = RMSprop if self is OptimiserKind.RMSPROP else Adam
+        kind = _BUILT[self]
         there, known = vars(other), {each.name for each in dataclasses.fields(kind)}
         return kind(**{name: value for name, value in (there | changes).items() if name in known})
+
+
+_BUILT: dict[OptimiserKind, type[Optimiser]] = {OptimiserKind.RMSPROP: RMSprop, OptimiserKind.ADAM: Adam}

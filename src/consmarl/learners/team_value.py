@@ -7,6 +7,7 @@ Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 """
 
 import abc
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ class TeamValue(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act."""
-        return TeamNetworks(self.spec, self.weights, self.hidden_size)
+        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head)
 
     def init_networks(self, key: jax.Array) -> Any:
         """Draw all weights."""
@@ -111,7 +112,8 @@ class TeamValue(TDLearner):
         """Return what follows each step if everybody does what is best: Q̄_tot(s', best actions)."""
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
-        each = jax.vmap(following_best, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
+        of_agent = functools.partial(following_best, tolerance=self.trace_tolerance)
+        each = jax.vmap(of_agent, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
         return Following(self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0))
 
     def mixer_flop(self) -> float:

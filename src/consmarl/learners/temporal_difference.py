@@ -16,6 +16,7 @@ from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
 from consmarl.learners.optimiser import Optimiser, RMSprop
 from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.networks.drqn import Head
 
 
 class QState(NamedTuple):
@@ -41,9 +42,11 @@ class TDLearner(RecurrentQ[QState]):
 
     spec: TeamSpec
     hidden_size: int = 64
+    head: Head = Head.PLAIN
     discount: float = 0.99  # γ
     target: td.Target = td.Target.ONE_STEP
     trace_decay: float = 0.8  # λ, of targets that look further than one step
+    trace_tolerance: float = 0.0  # an action whose value falls short of the best by no more than this counts as best
     target_every_updates: int = 200
     optimiser: Optimiser = field(default_factory=RMSprop)
     bootstrap_time_limit: bool = False
@@ -108,13 +111,20 @@ class TDLearner(RecurrentQ[QState]):
         }
 
 
-def following_best(values_t: jax.Array, actions: jax.Array, online_values_t: jax.Array | None = None) -> Following:
+def following_best(
+    values_t: jax.Array, actions: jax.Array, online_values_t: jax.Array | None = None, tolerance: float = 0.0
+) -> Following:
     """Return what follows if the best action is taken next.
 
     `values_t` [step, episode, action] are the target network's; `actions` [step, episode] were taken. With
-    `online_values_t` those say which action is best (double Q-learning).
+    `online_values_t` those say which action is best (double Q-learning). Actions that are worse by no more than
+    `tolerance` count as best.
     """
-    best = jnp.argmax(values_t if online_values_t is None else online_values_t, axis=-1)
+    choosing = values_t if online_values_t is None else online_values_t
+    best = jnp.argmax(choosing, axis=-1)
     values = values_t.max(axis=-1) if online_values_t is None else td.chosen_values(values_t, best)
     taken_next = jnp.concatenate([actions[1:], actions[-1:]])
-    return Following(values, taken_next == best)
+    is_best = taken_next == best
+    if tolerance:
+        is_best |= td.chosen_values(choosing, taken_next) >= choosing.max(axis=-1) - tolerance
+    return Following(values, is_best)

@@ -4,6 +4,7 @@ Its input is the observation, the last action as a one-hot vector (zeros at firs
 network, the agent's number as a one-hot vector.
 """
 
+import enum
 import math
 from typing import NamedTuple, Protocol
 
@@ -11,6 +12,27 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.networks.gru import GRUParameters, gru_gates, unroll_gru
+
+
+class Head(enum.Enum):
+    """How action values are read off the memory."""
+
+    PLAIN = "plain"  # the paper's: one output for each action
+    DUELING = "dueling"  # one more output for the value of the situation; the others say how actions differ
+
+    def num_outputs(self, num_actions: int) -> int:
+        """Return how many outputs it takes."""
+        return num_actions + (self is Head.DUELING)
+
+    def values(self, outputs: jax.Array) -> jax.Array:
+        """Return action values [..., action] from the network's outputs [..., output]."""
+        return dueling_values(outputs) if self is Head.DUELING else outputs
+
+
+def dueling_values(outputs: jax.Array) -> jax.Array:
+    """Q(a) = V + A(a) − mean A (Wang et al. 2016, Eq. 9), V being the first output."""
+    advantages = outputs[..., 1:]
+    return outputs[..., :1] + advantages - advantages.mean(axis=-1, keepdims=True)
 
 
 class HasTrunk(Protocol):
@@ -35,11 +57,11 @@ class DRQNParameters(NamedTuple):
     encoder_weights: jax.Array  # [input, hidden]
     encoder_bias: jax.Array  # [hidden]
     gru: GRUParameters
-    head_weights: jax.Array  # [hidden, action]
-    head_bias: jax.Array  # [action]
+    head_weights: jax.Array  # [hidden, output]
+    head_bias: jax.Array  # [output], an action each unless the head says otherwise
 
 
-def init_drqn(key: jax.Array, input_size: int, hidden_size: int, num_actions: int) -> DRQNParameters:
+def init_drqn(key: jax.Array, input_size: int, hidden_size: int, num_outputs: int) -> DRQNParameters:
     """Draw weights as PyTorch does by default: uniform within ±1/√(inputs), of the GRU within ±1/√(hidden)."""
     keys = iter(jax.random.split(key, 8))
 
@@ -56,19 +78,19 @@ def init_drqn(key: jax.Array, input_size: int, hidden_size: int, num_actions: in
             hidden_weights=uniform(hidden_size, hidden_size, 3 * hidden_size),
             hidden_bias=uniform(hidden_size, 3 * hidden_size),
         ),
-        head_weights=uniform(hidden_size, hidden_size, num_actions),
-        head_bias=uniform(hidden_size, num_actions),
+        head_weights=uniform(hidden_size, hidden_size, num_outputs),
+        head_bias=uniform(hidden_size, num_outputs),
     )
 
 
 def step_drqn(parameters: DRQNParameters, hidden: jax.Array, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Advance by one step: hidden [batch, hidden], inputs [batch, input] → (hidden, action values)."""
+    """Advance by one step: hidden [batch, hidden], inputs [batch, input] → (hidden, outputs)."""
     hidden = step_trunk(parameters, hidden, inputs)
     return hidden, hidden @ parameters.head_weights + parameters.head_bias[None, :]
 
 
 def unroll_drqn(parameters: DRQNParameters, hidden: jax.Array, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Advance over a sequence: inputs [step, batch, input] → (hidden states, action values) after every step."""
+    """Advance over a sequence: inputs [step, batch, input] → (hidden states, outputs) after every step."""
     num_steps, batch, _ = inputs.shape
     hiddens = unroll_trunk(parameters, hidden, inputs)
     values = hiddens.reshape(num_steps * batch, -1) @ parameters.head_weights + parameters.head_bias[None, :]

@@ -29,7 +29,7 @@ class AdHocTD(Mechanism):
             **RELEASED,
             giving=Giving.ALWAYS,
         ),
-        Preset.RECOMMENDED: {},  # what changes is the exploration
+        Preset.RECOMMENDED: {},  # what changes is how agents learn and explore
     }
 
     def __post_init__(self) -> None:

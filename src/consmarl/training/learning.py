@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.learners.interface import AnyLearner, EpisodeBatch, Metrics
+from consmarl.training.coverage import CoverageBonus
+from consmarl.training.mirroring import Mirroring
 from consmarl.training.replay import Replay, ReplayState
 
 
@@ -26,6 +28,8 @@ class LearningPhase:
     replay: Replay
     batch_episodes: int
     warmup_steps: int
+    mirroring: Mirroring
+    coverage: CoverageBonus
 
     def store_and_learn(
         self, learner_state: Any, replay: ReplayState, episodes: EpisodeBatch, key: jax.Array
@@ -48,6 +52,7 @@ class LearningPhase:
         def learn(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
             key_sample, key_update = jax.random.split(key)
             batch = self.replay.sample(replay, key_sample, self.batch_episodes, num_stored)
+            batch = self.coverage.added(self.mirroring.mirrored(batch))
             return self.learner.update(learner_state, batch, key_update)
 
         def rest(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:

@@ -14,8 +14,10 @@ from consmarl.learners.interface import AnyLearner
 from consmarl.records import settle
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
+from consmarl.training.coverage import CoverageBonus
 from consmarl.training.exploration import EpsilonGreedy, Exploration, LinearSchedule
 from consmarl.training.learning import LearningPhase
+from consmarl.training.mirroring import Mirroring
 from consmarl.training.programs import Program
 from consmarl.training.replay import Replay, ReplayState
 from consmarl.training.rollout import Actors
@@ -61,6 +63,8 @@ class RunParts:
     batch_episodes: int = 32
     replay_episodes: int = 10_000
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
+    mirrors: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
+    coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -82,7 +86,9 @@ class RunParts:
     @property
     def learning(self) -> LearningPhase:
         """What follows the playing of episodes."""
-        return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps)
+        mirroring = Mirroring.of(self.world) if self.mirrors else Mirroring()
+        coverage = CoverageBonus(self.coverage_bonus, self.world) if self.coverage_bonus else CoverageBonus()
+        return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage)
 
     @property
     def actors(self) -> Actors:

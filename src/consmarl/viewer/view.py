@@ -46,7 +46,7 @@ class Viewed:
     @cached_property
     def sharing(self) -> Sharing:
         """How knowledge is shared."""
-        return self.config.share.mechanism(self.config.sharing_kind, self.config.preset, self.world)
+        return self.config.mechanism
 
 
 def view(

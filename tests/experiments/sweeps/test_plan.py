@@ -193,7 +193,7 @@ def test_a_dry_run_refuses_a_place_that_a_real_one_could_not_use(tmp_path):
     assert not (tmp_path / "sweep").exists()
     directory = tmp_path / "sweep" / "pgm-3ag" / "iql" / "seed-0"
     directory.mkdir(parents=True)
-    (directory / "config.json").write_text(TrainConfig(discount=0.9).to_json())
+    (directory / "config.json").write_text(TrainConfig(discount=0.9).resolved().to_json())
     with pytest.raises(UsageError, match=r"begun with discount 0\.9"):
         sweep(request)
     (tmp_path / "file").touch()
@@ -206,10 +206,10 @@ def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
     check_against(tmp_path, runs)
     directory = tmp_path / runs[0].name
     directory.mkdir(parents=True)
-    (directory / "config.json").write_text(runs[0].config.to_json())
+    (directory / "config.json").write_text(runs[0].config.resolved().to_json())
     check_against(tmp_path, runs)
-    others = Sweep(("pgm-3ag",), (Variant("iql", {"learning_rate": 0.1}),), (0,)).runs()
-    with pytest.raises(UsageError, match=r"begun with learning_rate 0\.0005, and now it should be 0\.1"):
+    others = Sweep(("pgm-3ag",), (Variant("iql", {"discount": 0.5}),), (0,)).runs()
+    with pytest.raises(UsageError, match=r"begun with discount 0\.\d+, and now it should be 0\.5"):
         check_against(tmp_path, others)
 
 

@@ -13,7 +13,6 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.methods import METHODS, Method
 from consmarl.experiments.reading import every_setting
-from consmarl.experiments.sharing_options import options_of
 from consmarl.files import CONFIG
 
 # Settings that a sweep makes itself, with what to write on the command line and in a sweep's file.
@@ -112,17 +111,8 @@ def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options but for those that this method has no use for, or no choice of."""
     entry = METHODS[Method(method)]
     put_on = {"sharing": options["sharing"]} if "sharing" in options and entry.is_value_based else {}
-    shares = options_of(TrainConfig(method=Method(method)).with_options(put_on).sharing_kind)
-
-    def fits(name: str) -> bool:
-        group, _, option = name.partition(".")
-        if group in ("share", "learn"):
-            return option in shares if group == "share" else entry.has(option)
-        if name in ("sharing", "exploration"):
-            return entry.is_value_based
-        return entry.has(name) if name in ("weights", "reward_of") else True
-
-    return {name: value for name, value in options.items() if fits(name)}
+    sharing = TrainConfig(method=Method(method)).with_options(put_on).sharing_kind
+    return {name: value for name, value in options.items() if entry.has_setting(name, sharing)}
 
 
 def check_against(out: Path, runs: list[PlannedRun]) -> None:

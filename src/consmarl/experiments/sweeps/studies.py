@@ -14,6 +14,7 @@ from consmarl.errors import UsageError, nearest
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.sharing_options import SharingKind
 from consmarl.experiments.sweeps.plan import Sweep, Variant, fitting
+from consmarl.sharing.options import Preset
 
 FIRST_SEED = 10
 EPISODES_IN_STEPS_OF = 40  # so that a shortened run divides into rounds and rows
@@ -61,7 +62,7 @@ class Study:
         if self.env is None:
             raise UsageError(f"the study {self.name} needs no runs: `consmarl report --study {self.name}` draws it.")
         check_scale(scale)
-        base = TrainConfig(env=self.env, episodes=self.episodes)
+        base = TrainConfig(env=self.env, episodes=self.episodes, preset=Preset.PAPER)
         variants = tuple(_shortened(base, _with(variant, options or {}), scale) for variant in self.variants)
         return Sweep((self.env,), variants, tuple(range(FIRST_SEED, FIRST_SEED + self.num_seeds)), base)
 
@@ -99,7 +100,7 @@ def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
             "epsilon_anneal_steps": max(round(config.epsilon(make(config.env).episode_limit).anneal_steps * scale), 1),
         }
         if config.sharing_kind is not SharingKind.NONE:
-            mechanism: Any = config.share.mechanism(config.sharing_kind, config.preset, make(config.env))
+            mechanism: Any = config.mechanism
             options |= {
                 "share.start_episode": round(mechanism.start_episode * scale),
                 "share.budget_requests": max(round(mechanism.budget_requests * scale), 1),

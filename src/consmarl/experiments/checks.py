@@ -1,0 +1,75 @@
+"""What can be said against a configuration before anything is built."""
+
+from typing import TYPE_CHECKING
+
+from consmarl.environments import validation
+from consmarl.environments.foreign import is_foreign
+from consmarl.errors import UsageError
+from consmarl.experiments.limits import num_evaluated
+
+if TYPE_CHECKING:
+    from consmarl.experiments.config import TrainConfig
+
+_LEAST = {
+    "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1, "replay_episodes": 1,
+    "warmup_steps": 0, "keep_checkpoints": 1, "devices": 1, "num_envs": 1, "report_every": 1, "evaluate_every": 1,
+    "checkpoint_every": 1, "epsilon_anneal_steps": 1,
+}  # fmt: skip
+
+
+def check_numbers(config: "TrainConfig") -> None:
+    """Refuse numbers that mean nothing; None is left to a default."""
+    for name, least in _LEAST.items():
+        if getattr(config, name) is not None:
+            validation.whole_number(name, getattr(config, name), least=least)
+    for name in ("evaluation_episodes", "final_episodes"):
+        num_evaluated(name, getattr(config, name))
+    for name in ("epsilon_start", "epsilon_end"):
+        if getattr(config, name) is not None:
+            validation.probability(name, getattr(config, name))
+    if config.discount is not None:
+        validation.fraction("discount", config.discount)
+    rate, end = config.learning_rate, config.learning_rate_end
+    if rate is not None and validation.finite_number("learning_rate", rate) <= 0:
+        raise UsageError(f"learning_rate must be above 0, not {rate}.")
+    if end is not None and not 0 < validation.finite_number("learning_rate_end", end) <= 1:
+        raise UsageError(
+            f"learning_rate_end must be above 0 and at most 1, not {end}: it is the share of the learning rate that is "
+            "left at the end of the run, and the rate may fall but not rise."
+        )
+    for number in config.record:
+        if validation.whole_number("each number of record", number, least=0) >= config.episodes:
+            raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {config.episodes}.")
+
+
+def check_world(config: "TrainConfig") -> None:
+    """Refuse what somebody else's environment cannot do."""
+    for name in ("num_envs", "devices"):
+        number = getattr(config, name)
+        if is_foreign(config.env) and number not in (None, 1):
+            how = "one episode at a time" if name == "num_envs" else "on one device"
+            raise UsageError(f"{config.env} steps in Python, {how}: {name} is 1, not {number}.")
+
+
+def check_periods(config: "TrainConfig") -> None:
+    """Chunks are of one length, so that they are compiled once: everything happens between two of them."""
+    if config.episodes % config.round_episodes:
+        raise UsageError(
+            f"episodes must be a multiple of num_envs ({config.round_episodes}), not {config.episodes}: "
+            f"{_next_multiple(config.episodes, config.round_episodes)} is the next."
+        )
+    if config.chunk_episodes % config.round_episodes:
+        raise UsageError(
+            f"report_every must be a multiple of num_envs ({config.round_episodes}), not {config.report_every}."
+        )
+    for name in ("episodes", "evaluate_every", "checkpoint_every"):
+        period = getattr(config, name)
+        if period is not None and period % config.chunk_episodes:
+            raise UsageError(
+                f"{name} must be a multiple of report_every ({config.chunk_episodes}), not {period}: "
+                f"{_next_multiple(period, config.chunk_episodes)} is the next."
+            )
+
+
+def _next_multiple(number: int, of: int) -> int:
+    return -(-number // of) * of

@@ -1,0 +1,37 @@
+"""What runs have written means what it did then, whatever later versions add to settings and presets."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from consmarl.experiments.defaults import learners_own
+from consmarl.experiments.reading import BY_DEFAULT, changed, every_setting
+from consmarl.experiments.sharing_options import ShareOptions, SharingKind
+from consmarl.sharing.options import Preset
+
+if TYPE_CHECKING:
+    from consmarl.experiments.config import TrainConfig
+
+
+def from_settings(usual: "TrainConfig", settings: Mapping[str, Any], *, is_run: bool) -> "TrainConfig":
+    """Return a configuration with these settings.
+
+    Runs write down every setting that they have; `by_default` gives such a file away, wherever it lies. What is missing
+    there did not exist yet, so the preset does not set it.
+    """
+    if not is_run and BY_DEFAULT not in settings:
+        return usual.with_options(settings)
+    return _as_begun(usual.with_options({"preset": Preset.PAPER} | dict(settings)))  # at first there was no other
+
+
+def _as_begun(config: "TrainConfig") -> "TrainConfig":
+    """Return a run's configuration with what it had when it was begun.
+
+    Where it does not say how it learns, as the learner itself does. Where it does not say when sharing begins, as early
+    as its preset does, however short it is.
+    """
+    there = every_setting(config)
+    found = {name: value for name, value in learners_own(config).items() if there[name] is None}
+    if config.sharing_kind is not SharingKind.NONE and there["share.start_episode"] is None:
+        mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset)
+        found["share.start_episode"] = mechanism.start_episode
+    return changed(config, found | {BY_DEFAULT: (*config.by_default, *found)}) if found else config

@@ -1,0 +1,37 @@
+"""A bonus for seeing more: places that an agent has not had in view before in this episode count as a reward.
+
+Whoever searches finds out little by each step, so what one way of searching is worth more than another is lost in noise
+for long. The bonus makes that difference plain. It is learned from and never reported: returns are the environment's.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.learners.interface import EpisodeBatch
+
+
+@dataclass(frozen=True)
+class CoverageBonus:
+    """A reward for every place that comes into view for the first time in an episode."""
+
+    weight: float = 0.0
+    world: Any = None
+
+    def added(self, batch: EpisodeBatch) -> EpisodeBatch:
+        """Return a batch with the bonus in its rewards."""
+        if not self.weight:
+            return batch
+        return batch._replace(rewards=batch.rewards + self.weight * newly_seen(self.world, batch.codes))
+
+
+def newly_seen(world: Any, codes: jax.Array) -> jax.Array:
+    """Return how many places come into view with each step: codes [..., step + 1, code] → [..., step].
+
+    Padding repeats an episode's last observation or is zero; its rewards carry no loss.
+    """
+    step_axis = codes.ndim - 2
+    has_seen = jax.lax.cummax(world.places_in_view(codes).astype(jnp.float32), axis=step_axis)
+    return jnp.diff(has_seen.sum(axis=-1), axis=-1)

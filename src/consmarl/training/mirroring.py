@@ -1,0 +1,54 @@
+"""Episodes as they would have been in an environment turned around: more to learn from, at next to no cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from consmarl.environments.symmetry import Symmetry
+from consmarl.learners.interface import EpisodeBatch
+
+
+@dataclass(frozen=True)
+class Mirroring:
+    """Turns episodes around; a batch has as many of them in each way as it can, and some as they were."""
+
+    symmetries: tuple[Symmetry, ...] = ()
+    limits: tuple[int, ...] = ()  # the largest value of each code
+
+    @classmethod
+    def of(cls, world: Any) -> "Mirroring":
+        """Read it off an environment."""
+        symmetries = getattr(world, "symmetries", ())
+        return cls(symmetries, tuple(world.observation_limit.tolist()) if symmetries else ())
+
+    def mirrored(self, batch: EpisodeBatch) -> EpisodeBatch:
+        """Return a batch, part of it turned around."""
+        if not self.symmetries:
+            return batch
+        ways: tuple[Symmetry | None, ...] = (None, *self.symmetries)
+        # batches are drawn at random, so that it does not matter which episodes are turned which way
+        bounds = np.linspace(0, len(batch.num_steps), len(ways) + 1).round().astype(int)
+        parts = [(way, slice(*ends)) for way, ends in zip(ways, zip(bounds, bounds[1:], strict=False), strict=True)]
+        codes = [self._codes(batch.codes[:, part], way) for way, part in parts]
+        actions = [_actions(batch.actions[:, part], way) for way, part in parts]
+        return batch._replace(codes=jnp.concatenate(codes, axis=1), actions=jnp.concatenate(actions, axis=1))
+
+    def _codes(self, codes: jax.Array, way: Symmetry | None) -> jax.Array:
+        if way is None:
+            return codes
+        turned = codes[..., np.array(way.codes)]
+        for index in way.counts_down:
+            turned = turned.at[..., index].set(self.limits[index] - turned[..., index])
+        return turned
+
+
+def _actions(actions: jax.Array, way: Symmetry | None) -> jax.Array:
+    return actions if way is None else _table(way.actions, actions)[actions.astype(jnp.int32)]
+
+
+def _table(values: Sequence[int], like: jax.Array) -> jax.Array:
+    return jnp.asarray(values, like.dtype)
