@@ -1,21 +1,58 @@
 """What knowledge sharing costs on one core: of a training episode, and of a step as teams grow.
 
-`make bench`, or `python -m benchmarks.sharing`. Everything is compared within one process, in turns.
+`make bench`, or `python -m benchmarks.sharing`, with `--part memory` for a part of it. Everything is compared within
+one process, in turns; times are the processor's, and ratios are medians over the turns.
 """
 
 import argparse
 import functools
+import statistics
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from benchmarks.machine import pin_to_one_core
 
 GOAL = 0.15  # of a PGM-6ag episode
-TURNS = 6
+TURNS = 7
+NUM_ENVS = 4
 
 
-def episode_seconds(sharings: dict[str, Any], id: str = "pgm-6ag", num_rounds: int = 4) -> dict[str, tuple[float, Any]]:
-    """Time a whole training episode with each way of sharing, in turns; with the last round's report."""
+class Measured(NamedTuple):
+    """How long something took in every turn, and how much was asked in the last one."""
+
+    seconds: list[float]
+    requests: float
+
+    @property
+    def median(self) -> float:
+        """The median of the turns."""
+        return statistics.median(self.seconds)
+
+    def over(self, other: "Measured") -> float:
+        """Return by which factor it takes longer than another."""
+        return statistics.median(mine / its for mine, its in zip(self.seconds, other.seconds, strict=True))
+
+    def beyond(self, other: "Measured") -> float:
+        """Return by how many seconds it takes longer than another."""
+        return statistics.median(mine - its for mine, its in zip(self.seconds, other.seconds, strict=True))
+
+
+def in_turns(programs: dict[str, Callable[[int], float]], num_units: int) -> dict[str, Measured]:
+    """Time programs in turns, by the unit; each returns the number of its requests."""
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    requests = dict.fromkeys(programs, 0.0)
+    for turn in range(TURNS + 1):
+        for name, program in programs.items():
+            start = time.process_time()
+            requests[name] = program(turn) / num_units
+            if turn:  # the first one compiles
+                seconds[name].append((time.process_time() - start) / num_units)
+    return {name: Measured(seconds[name], requests[name]) for name in programs}
+
+
+def episodes(sharings: dict[str, Any], id: str = "pgm-6ag", num_rounds: int = 4) -> dict[str, Measured]:
+    """Time whole training episodes with each way of sharing."""
     import jax
 
     import consmarl
@@ -25,51 +62,75 @@ def episode_seconds(sharings: dict[str, Any], id: str = "pgm-6ag", num_rounds: i
 
     world = consmarl.make(id)
     parts: dict[str, Any] = dict(world=world, learner=IQL(TeamSpec.of(world)), replay_episodes=512, warmup_steps=0)
-    trainers = {name: Trainer(sharing=sharing, **parts) for name, sharing in sharings.items()}
-    states = {name: trainer.run(trainer.init(0), num_rounds)[0] for name, trainer in trainers.items()}
-    best = dict.fromkeys(sharings, float("inf"))
-    reports = {}
-    for _ in range(TURNS):
-        for name, trainer in trainers.items():
-            start = time.perf_counter()
-            states[name], reports[name] = trainer.run(states[name], num_rounds)
-            jax.block_until_ready(states[name])
-            best[name] = min(best[name], time.perf_counter() - start)
-    return {name: (best[name] / (num_rounds * 4), jax.device_get(reports[name])) for name in sharings}
+    trainers = {name: Trainer(sharing=sharing, num_envs=NUM_ENVS, **parts) for name, sharing in sharings.items()}
+    states = {name: trainer.init(0) for name, trainer in trainers.items()}
+
+    def some_rounds(name: str, _turn: int) -> float:
+        states[name], report = trainers[name].run(states[name], num_rounds)
+        jax.block_until_ready(states[name])
+        return float(report.sharing["requests"].sum()) if report.sharing else 0.0
+
+    return in_turns({name: functools.partial(some_rounds, name) for name in sharings}, num_rounds * NUM_ENVS)
 
 
-def step_seconds(num_agents: int, sharings: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """Time a step of playing alone, four teams at once, in turns: (seconds, requests a step)."""
+def steps(world: Any, sharings: dict[str, Any]) -> dict[str, Measured]:
+    """Time steps of playing alone, four teams at once."""
     import jax
     import jax.numpy as jnp
 
-    import consmarl
     from consmarl.learners.interface import TeamSpec
     from consmarl.learners.iql import IQL
     from consmarl.training.exploration import EpsilonGreedy
     from consmarl.training.rollout import Actors, play_episodes
 
-    world = consmarl.make("pgm-6ag", num_agents=num_agents, grid=(24, 24))
     learner = IQL(TeamSpec.of(world))
     parameters = learner.parameters(learner.init(jax.random.key(0)))
     epsilons = jnp.full(world.episode_limit, 0.05)
     programs, states = {}, {}
     for name, sharing in sharings.items():
         actors = Actors(learner, EpsilonGreedy(), sharing)
-        play = functools.partial(play_episodes, world, actors, num_envs=4)
+        play = functools.partial(play_episodes, world, actors, num_envs=NUM_ENVS)
         programs[name] = jax.jit(play, donate_argnums=1)
-        states[name] = sharing.init(num_agents, world.num_actions)
-    best, requests = dict.fromkeys(sharings, float("inf")), {}
-    for turn in range(TURNS + 1):
-        for name, program in programs.items():
-            start = time.perf_counter()
-            episodes = program(parameters, states[name], epsilons, jnp.int32(10_000), jax.random.key(turn))
-            jax.block_until_ready(episodes)
-            if turn:  # the first one compiles
-                best[name] = min(best[name], time.perf_counter() - start)
-            states[name] = episodes.sharing
-            requests[name] = float(episodes.traffic.requests.sum()) / world.episode_limit
-    return {name: (best[name] / world.episode_limit, requests[name]) for name in sharings}
+        states[name] = sharing.init(world.num_agents, world.num_actions)
+
+    def one_round(name: str, turn: int) -> float:
+        played = programs[name](parameters, states[name], epsilons, jnp.int32(10_000), jax.random.key(turn))
+        jax.block_until_ready(played)
+        states[name] = played.sharing
+        return float(played.traffic.requests.sum())
+
+    return in_turns({name: functools.partial(one_round, name) for name in sharings}, world.episode_limit)
+
+
+def every_pair(world: Any) -> Measured:
+    """Time what going on with every teacher's memory of every student would take, by the step."""
+    import jax
+    import jax.numpy as jnp
+
+    from consmarl.learners.interface import TeamSpec
+    from consmarl.learners.iql import IQL
+    from consmarl.sharing.options import TeacherMemory
+    from consmarl.training.teaching import Teachers, first_recall
+
+    learner = IQL(TeamSpec.of(world))
+    parameters = learner.parameters(learner.init(jax.random.key(0)))
+    codes = jnp.zeros((world.num_agents, NUM_ENVS, world.observation_size), world.observation_dtype)
+    first = first_recall(TeacherMemory.HISTORY, learner.begin(parameters, jax.random.key(0), codes), codes, 1)
+
+    @functools.partial(jax.jit, donate_argnums=1)
+    def go_on(parameters: Any, memory: Any) -> Any:
+        teachers = Teachers(learner, parameters, TeacherMemory.HISTORY, jax.random.key(0))
+        return teachers.act(memory, first.codes[0], first.last_actions[0])[0]
+
+    memories, num_steps = [first.memory], 10
+
+    def some_steps(_turn: int) -> float:
+        for _ in range(num_steps):
+            memories.append(go_on(parameters, memories.pop()))
+        jax.block_until_ready(memories)
+        return 0.0
+
+    return in_turns({"every pair": some_steps}, num_steps)["every pair"]
 
 
 def print_episodes() -> None:
@@ -84,41 +145,77 @@ def print_episodes() -> None:
         "AdHocTD, paper": AdHocTD(start_episode=0),
     }
     print("\nPGM-6ag, a whole training episode on one core; agents ask in every step they may")
-    results = episode_seconds(sharings)
-    alone = results["IQL"][0]
-    for name, (seconds, report) in results.items():
-        added = seconds / alone - 1
-        asked = report.sharing["requests"].sum(axis=1).mean() if report.sharing else 0.0
+    results = episodes(sharings)
+    for name, result in results.items():
+        added = result.over(results["IQL"]) - 1
         verdict = "" if name == "IQL" else f"  {added:+6.1%}   goal {GOAL:.0%}: {'met' if added <= GOAL else 'MISSED'}"
-        print(f"{name:16s} {seconds * 1e3:6.2f} ms  {asked:6.1f} requests{verdict}")
+        print(f"{name:16s} {result.median * 1e3:6.2f} ms  {result.requests:6.1f} requests{verdict}")
 
 
 def print_growth() -> None:
     """Print what a step costs as teams grow."""
+    import consmarl
     from consmarl import Cons
     from consmarl.sharing.none import NoSharing
-    from consmarl.sharing.options import AskGate
 
-    sharings = {
-        "none": NoSharing(),
-        "rare": Cons(start_episode=0, ask_gate=AskGate.EXPLORING, ask_scale=3.0),
-        "many": Cons(start_episode=0),
-    }
+    sharings = {"none": NoSharing(), "rare": Cons(**_rarely()), "many": Cons(start_episode=0)}
     print("\nPlaying alone, four teams at once: µs a step, and what sharing adds, by the request")
     print("agents   no sharing |  rare requests: a step   added  each |  many requests: a step   added  each")
     for num_agents in (6, 12, 25, 50, 100):
-        results = step_seconds(num_agents, sharings)
-        alone = results["none"][0] * 1e6
-        line = f"{num_agents:6d} {alone:12.0f}"
+        results = steps(consmarl.make("pgm-6ag", num_agents=num_agents, grid=(24, 24)), sharings)
+        line = f"{num_agents:6d} {results['none'].median * 1e6:12.0f}"
         for name in ("rare", "many"):
-            seconds, requests = results[name]
-            added = seconds * 1e6 - alone
+            added, requests = results[name].beyond(results["none"]) * 1e6, results[name].requests
             line += f" | {requests:13.1f} {added:15.0f} {added / max(requests, 1e-9):5.0f}"
         print(line)
 
 
+def print_memory() -> None:
+    """Print what it costs that teachers remember the student's episode, over looking with the student's memory."""
+    import consmarl
+    from consmarl import Cons
+    from consmarl.sharing.options import AskGate, TeacherMemory
+
+    def both(**settings: Any) -> dict[str, Any]:
+        kinds = (TeacherMemory.STUDENT, TeacherMemory.HISTORY)
+        return {kind.value: Cons(teacher_memory=kind, **settings) for kind in kinds}
+
+    print("\nPGM-6ag, a whole training episode: what teachers' memories of students' episodes add")
+    rates = {"always": dict(), "exploiting": dict(ask_gate=AskGate.EXPLOITING, ask_scale=3.0), "exploring": _rarely()}
+    for rate, settings in rates.items():
+        results = episodes(both(**dict(start_episode=0) | settings))
+        added = results["history"].over(results["student"]) - 1
+        verdict = f"goal {GOAL:.0%}: {'met' if added <= GOAL else 'MISSED'}"
+        print(f"asking {rate:12s} {results['history'].requests:6.1f} requests  {added:+6.1%}  {verdict}")
+
+    print("\nPlaying alone, four teams at once: what they add to a step, and all of them in every step would")
+    print("agents   every pair |  nobody asks: added |  rare requests: a step   added |  many requests: a step   added")
+    worlds = {
+        6: consmarl.make("pgm-6ag"),
+        20: consmarl.make("ft-20"),
+        100: consmarl.make("pgm-6ag", num_agents=100, grid=(24, 24)),
+    }
+    for num_agents, world in worlds.items():
+        line = f"{num_agents:6d} {every_pair(world).median * 1e6:12.0f}"
+        for rate, settings in (("", dict(start_episode=10**9)), ("rare", _rarely()), ("many", dict(start_episode=0))):
+            results = steps(world, both(**settings))
+            requests = f"{results['history'].requests:22.1f}" if rate else " " * 11
+            line += f" | {requests} {results['history'].beyond(results['student']) * 1e6:7.0f}"
+        print(line, flush=True)
+
+
+def _rarely() -> dict[str, Any]:
+    from consmarl.sharing.options import AskGate
+
+    return dict(start_episode=0, ask_gate=AskGate.EXPLORING, ask_scale=3.0)
+
+
+PARTS = {"episodes": print_episodes, "growth": print_growth, "memory": print_memory}
+
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=PARTS, nargs="*", default=list(PARTS))
+    chosen = parser.parse_args().part
     pin_to_one_core()
-    print_episodes()
-    print_growth()
+    for part in chosen:
+        PARTS[part]()

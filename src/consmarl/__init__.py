@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from consmarl.sharing.adhoc_td import AdHocTD
     from consmarl.sharing.advisor import Advisor
     from consmarl.sharing.cons import Cons
+    from consmarl.sharing.histories import History
     from consmarl.sharing.options import Preset
     from consmarl.viewer.view import view
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Cons": "consmarl.sharing.cons",
     "Environment": "consmarl.environments.interface",
     "ExplorationKind": "consmarl.experiments.explorations",
+    "History": "consmarl.sharing.histories",
     "LearnOptions": "consmarl.experiments.learn_options",
     "Method": "consmarl.experiments.methods",
     "Preset": "consmarl.sharing.options",
@@ -56,6 +58,7 @@ __all__ = [
     "Cons",
     "Environment",
     "ExplorationKind",
+    "History",
     "LearnOptions",
     "Method",
     "Preset",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consmarl import Method, Preset, TrainConfig, UsageError
+from consmarl import Cons, Method, Preset, TrainConfig, UsageError
 from consmarl.cli import main
 from consmarl.experiments import presets
 from consmarl.experiments.defaults import learners_own
@@ -20,6 +20,7 @@ from consmarl.experiments.sweeps.request import SweepRequest
 from consmarl.experiments.sweeps.studies import STUDIES
 from consmarl.learners.networks import Weights
 from consmarl.learners.td import Target
+from consmarl.sharing.options import Eligibility
 
 ROOT = Path(__file__).parents[2]
 SOMEBODY_ELSES = "pettingzoo:nowhere.to_be_found"
@@ -165,8 +166,10 @@ def test_studies_are_run_as_the_paper_says():
 def without_newer_settings(config):
     """Return a run's file as versions wrote it before targets and optimisers could be chosen."""
     read = json.loads(config.resolved().to_json())
-    newer = {"optimiser", "learning_rate_end", "learn.target", "learn.trace_decay", "learn.averages_weights"}
-    read["learn"] = {name: value for name, value in read["learn"].items() if f"learn.{name}" not in newer}
+    newer = {"optimiser", "learning_rate_end", "learn.target", "learn.trace_decay", "learn.averages_weights",
+             "share.eligibility", "share.hope_margin"}  # fmt: skip
+    for group in ("learn", "share"):
+        read[group] = {name: value for name, value in read[group].items() if f"{group}.{name}" not in newer}
     read["by_default"] = [name for name in read["by_default"] if name not in newer]
     return {name: value for name, value in read.items() if name not in newer}
 
@@ -186,6 +189,16 @@ def test_an_older_run_keeps_learning_as_it_did(tmp_path):
         assert config.preset is Preset.RECOMMENDED
         # asked for another method, it is that of today
         assert config.with_options({"method": "vdn"}).resolved() == TrainConfig(method="vdn").resolved()
+
+
+def test_an_older_run_keeps_its_teachers_whatever_a_preset_chooses_later(tmp_path, monkeypatch):
+    old = without_newer_settings(TrainConfig(method="cons", preset="recommended"))
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    later = {Preset.RECOMMENDED: dict(eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5)}
+    monkeypatch.setattr(Cons, "PRESETS", Cons.PRESETS | later)
+    assert TrainConfig(method="cons").mechanism.eligibility is Eligibility.MORE_HOPEFUL
+    then = read_config(tmp_path).mechanism
+    assert (then.eligibility, then.hope_margin) == (Eligibility.EITHER, 0.0)
 
 
 def test_a_run_from_before_there_were_presets_is_the_papers(tmp_path):

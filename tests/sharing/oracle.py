@@ -41,7 +41,9 @@ class Rules:
     has_targeted_exploration: bool = True
     requires_seen: bool = False
     enforces_giving: bool = True
-    asks_when_exploring_only: bool = False
+    asks_when: str = "always"  # or "exploring", "exploiting"
+    teachers: str = "either"  # of Eq. 6, or "familiar", "hopeful", "any"
+    hope_margin: float = 0.0
     gives_always: bool = False  # AdHocTD
     give_scale: float = 1.5  # AdHocTD
 
@@ -108,6 +110,20 @@ def algorithm_1(policy, confidence, draws):
     return sample(left, draws.which)
 
 
+def may_ask(agent, rules):
+    return {"always": True, "exploring": agent.is_exploring, "exploiting": not agent.is_exploring}[rules.asks_when]
+
+
+def equation_6(own_visits, visits, own_best, best, rules):
+    """Whether somebody may teach; of the paper's two reasons some rules leave out one."""
+    if rules.teachers == "any":
+        return True
+    is_familiar = own_visits > visits
+    if rules.teachers == "familiar" or (rules.teachers == "either" and is_familiar):
+        return is_familiar
+    return greater(own_best, best + rules.hope_margin)
+
+
 def algorithm_2(teacher, student_number, message, rules):
     """The teacher's message, or None."""
     if rules.enforces_giving and not teacher.answers_left > 0:
@@ -117,7 +133,7 @@ def algorithm_2(teacher, student_number, message, rules):
     values = teacher.values_in_place_of[student_number]
     if rules.requires_seen and own_visits == 0:
         return None
-    if own_visits > visits or greater(max(values), best_value):
+    if equation_6(own_visits, visits, max(values), best_value, rules):
         policy = softmax(values)
         best, worst = policy.index(max(policy)), policy.index(min(policy))
         prestige = math.sqrt(own_visits) * confidence_of(policy)
@@ -141,7 +157,7 @@ def algorithm_3(agents, number, episode, rules, draws):
     values = agent.values_in_place_of[number]
     policy = softmax(values)
     visits = agent.counts[agent.observation]
-    if rules.asks_when_exploring_only and not agent.is_exploring:
+    if not may_ask(agent, rules):
         return None, False, {}
     if not (episode > rules.start_episode and agent.requests_left > 0):
         return None, False, {}
@@ -203,14 +219,17 @@ def adhoc_step(agents, episode, rules, draws):
     for number, agent in enumerate(agents):
         visits = agent.counts[agent.observation]
         may = episode > rules.start_episode and agent.requests_left > 0
-        may = may and (agent.is_exploring or not rules.asks_when_exploring_only)
+        may = may and may_ask(agent, rules)
         has_asked = may and greater((1 + rules.ask_scale) ** -math.sqrt(visits), draws[number].ask)
         advice = {}
         for j, teacher in enumerate(agents):
             if j == number or not has_asked or (rules.enforces_giving and not teacher.answers_left > 0):
                 continue
             values = teacher.values_in_place_of[number]
-            confidence = math.sqrt(teacher.counts.get(agent.observation, 0)) * (max(values) - min(values))
+            own_visits, best = teacher.counts.get(agent.observation, 0), max(agent.values_in_place_of[number])
+            if not equation_6(own_visits, visits, max(values), best, rules):
+                continue
+            confidence = math.sqrt(own_visits) * (max(values) - min(values))
             chance = 1 - (1 + rules.give_scale) ** -confidence
             if rules.gives_always or greater(chance, draws[number].giving[j]):
                 advice[j] = values.index(max(values))

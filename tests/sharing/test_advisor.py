@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from consmarl import AdHocTD, Advisor, Cons, UsageError
-from consmarl.sharing.interface import Situation
-from consmarl.sharing.options import AskGate, AskWhen, Preset
+from consmarl.sharing.interface import Prepared, Situation
+from consmarl.sharing.options import AskGate, AskWhen, Eligibility, Preset, TeacherMemory
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NUM_AGENTS, NUM_ACTIONS, NUM_STEPS = 4, 5, 12
@@ -20,6 +20,7 @@ MECHANISMS = {
     "CONS, paper": Cons(start_episode=0, budget_requests=40, budget_answers=30),
     "CONS, release": Cons.preset(Preset.RELEASE, start_episode=0),
     "CONS, first visits": Cons(start_episode=0, ask_when=AskWhen.FIRST_VISIT, ask_scale=0.01),
+    "CONS, when exploiting": Cons(start_episode=0, ask_gate=AskGate.EXPLOITING, eligibility=Eligibility.MORE_HOPEFUL),
     "AdHocTD, paper": AdHocTD(start_episode=0, budget_answers=8),
     "AdHocTD, release": AdHocTD.preset(Preset.RELEASE, start_episode=0),
 }
@@ -34,7 +35,8 @@ def team(random):
 
 @functools.partial(jax.jit, static_argnums=0)
 def compiled_step(mechanism, key, situation, values, state, memory):
-    return mechanism.share(key, situation, lambda students, _envs: values[:, students], state, memory)
+    ready = Prepared(lambda students, _envs: values[:, students])
+    return mechanism.share(key, situation, lambda _: ready, state, memory)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -75,6 +77,72 @@ def play(advisor, random, num_steps):
                                 is_exploring=explores, epsilon=0.3)  # fmt: skip
         taken.append(chosen.tolist())
     return taken
+
+
+REMEMBERING = Cons(start_episode=0, ask_scale=1e-6, teacher_memory=TeacherMemory.HISTORY)
+
+
+def test_teachers_who_remember_are_shown_what_the_student_saw_and_did_in_this_episode():
+    advisor, random = Advisor(2, 3, REMEMBERING), np.random.default_rng(0)
+    seen, done, shown = [], [], []
+
+    def ask(teacher, student, history):
+        assert teacher != student
+        shown.append((student, history))
+        return random.normal(size=3)
+
+    reused = np.zeros((2, 4), np.float32)  # as environments do with their arrays
+    for episode in range(3):
+        advisor.begin_episode()
+        seen, done = [], [np.full(2, -1)]
+        for _ in range(4):
+            reused[:] = random.normal(size=reused.shape)
+            seen.append(reused.copy())
+            shown.clear()
+            done.append(advisor.advise(reused, random.normal(size=(2, 3)), random.integers(3, size=2), ask))
+            assert {student for student, _ in shown} == (set() if episode == 0 else {0, 1})
+            for student, history in shown:
+                np.testing.assert_array_equal(history.observations, np.array(seen)[:, student], strict=True)
+                np.testing.assert_array_equal(history.last_actions, np.array(done)[:-1, student])
+    assert advisor.requests_left.max() < 50_000  # both were advised, and advice is what they did
+
+
+def test_what_teachers_remember_survives_in_the_middle_of_an_episode(tmp_path):
+    advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, REMEMBERING)
+
+    def goes_on(advisor):
+        histories, random = [], np.random.default_rng(5)
+        for _ in range(3):
+            values, codes, actions, _ = team(random)
+            own = values[range(NUM_AGENTS), range(NUM_AGENTS)]
+            advisor.advise(
+                codes, own, actions, lambda j, i, past, values=values: histories.append(past) or values[j, i]
+            )
+        return [(history.observations.tolist(), history.last_actions.tolist()) for history in histories]
+
+    advisor.begin_episode()
+    advisor.begin_episode()
+    goes_on(advisor)
+    np.savez(tmp_path / "state.npz", **advisor.state_dict())
+    other = Advisor(NUM_AGENTS, NUM_ACTIONS, REMEMBERING)
+    with np.load(tmp_path / "state.npz") as saved:
+        other.load_state_dict(dict(saved))
+    expected = goes_on(advisor)
+    assert goes_on(other) == expected
+    assert max(len(observations) for observations, _ in expected) == 6
+    state = advisor.state_dict()
+    with pytest.raises(UsageError, match="observations and actions do not fit together"):
+        other.load_state_dict(state | {"history.0.actions": state["history.0.actions"][1:]})
+    with pytest.raises(UsageError, match=r"lacks 'history.0.observations': it is of another team, of other settings"):
+        other.load_state_dict(Advisor(NUM_AGENTS, NUM_ACTIONS, AT_ONCE).state_dict())
+
+
+def test_observations_that_change_their_shape_cannot_be_remembered():
+    advisor = Advisor(2, 2, REMEMBERING)
+    advisor.begin_episode()
+    advisor.advise([np.zeros(2), np.zeros(3)], np.zeros((2, 2)), [0, 0], lambda *_: [0.0, 0.0])
+    with pytest.raises(UsageError, match=r"of one shape .*: agent 1's had \(3,\), and this one has \(2,\)\."):
+        advisor.advise([np.zeros(2), np.zeros(2)], np.zeros((2, 2)), [0, 0], lambda *_: [0.0, 0.0])
 
 
 @pytest.mark.parametrize("name", ["CONS, paper", "CONS, first visits", "AdHocTD, release"])
@@ -144,6 +212,7 @@ VALUES = np.zeros((3, 2))
         (([0, 1, 2], VALUES, [0, 0, 2]), {}, "actions must be 3 whole numbers from 0 to 1"),
         (([0, 1, 2], VALUES, [0.0, 0.5, 1.0]), {}, "actions must be 3 whole numbers"),
         (([0, 1, 2], VALUES, [0, 0, 0]), dict(ask_gate=AskGate.EXPLORING), "by is_exploring"),
+        (([0, 1, 2], VALUES, [0, 0, 0]), dict(ask_gate=AskGate.EXPLOITING), "by is_exploring"),
         (([0, 1, {}], VALUES, [0, 0, 0]), {}, "an observation must be a number or an array"),
     ],
 )
@@ -224,5 +293,12 @@ def test_tabular_example_opens_more_locks_together():
 def test_torch_example_trains():
     pytest.importorskip("torch")
     returns, num_advised = example("torch_dqn_advisor").train(25, start_episode=3)
+    assert len(returns) == 25
+    assert num_advised > 0
+
+
+def test_recurrent_torch_example_trains_and_teachers_go_through_the_students_episode():
+    pytest.importorskip("torch")
+    returns, num_advised = example("torch_drqn_advisor").train(25, start_episode=3)
     assert len(returns) == 25
     assert num_advised > 0

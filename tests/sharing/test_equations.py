@@ -157,6 +157,24 @@ def test_teachers_have_more_or_better_experience(teacher_visits, teacher_values,
 
 
 @pytest.mark.parametrize(
+    ("teacher_visits", "teacher_values", "margin", "is_familiar", "is_hopeful"),
+    [
+        (6, (0.0, 1.0), 0.0, True, False),  # the student met it 5 times, and hopes for 2
+        (4, (0.0, 3.0), 0.0, False, True),
+        (5, (2.0, -9.0), 0.0, False, False),  # as often and as much is not more
+        (6, (0.0, 3.0), 0.5, True, True),  # 3 > 2 + 0.5
+        (6, (0.0, 3.0), 1.0, True, False),  # 3 is not more than 2 + 1
+        (0, (-1.0, 3.5), 1.0, False, True),
+    ],
+)
+def test_halves_of_the_rule_for_teachers(teacher_visits, teacher_values, margin, is_familiar, is_hopeful):
+    visits, values = (jnp.int32(teacher_visits), jnp.int32(5)), (floats(*teacher_values), floats(2.0, -8.0))
+    assert bool(equations.is_more_familiar(*visits)) is is_familiar
+    assert bool(equations.is_more_hopeful(*values, margin)) is is_hopeful
+    assert bool(equations.has_more_or_better_experience(*visits, *values, margin)) is (is_familiar or is_hopeful)
+
+
+@pytest.mark.parametrize(
     ("num_visits", "confidence", "expected"),
     [(9, 0.5, 1.5), (0, 1.0, 0.0), (2, 1.0, math.sqrt(2)), (500_000, 1.0, 707.1068), (16, 0.0, 0.0)],
 )

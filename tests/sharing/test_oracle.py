@@ -12,9 +12,9 @@ from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.counters import count, empty_table
 from consmarl.sharing.fingerprints import fingerprint, of_agent
-from consmarl.sharing.interface import Situation
+from consmarl.sharing.interface import Prepared, Situation
 from consmarl.sharing.mechanism import SharingState
-from consmarl.sharing.options import AskGate, Gained, Giving, Knowledge, Normalisation, Preset, Sampling
+from consmarl.sharing.options import AskGate, Eligibility, Gained, Giving, Knowledge, Normalisation, Preset, Sampling
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import draws_of
 from tests.sharing import oracle
@@ -37,7 +37,7 @@ CASES = {
         6, 5,
         Cons.preset(Preset.RELEASE, has_second_draw=False),
         Rules(weights="negative", temperature=0.3, normalise_after_indicator=True, counts_passing_as_knowledge=True,
-              requires_seen=True, enforces_giving=False, asks_when_exploring_only=True),
+              requires_seen=True, enforces_giving=False, asks_when="exploring"),
     ),
     "without negative": (6, 5, Cons(knowledge=Knowledge.POSITIVE_ONLY), Rules(weights="positive")),
     "without positive": (6, 5, Cons(knowledge=Knowledge.NEGATIVE_ONLY), Rules(weights="negative")),
@@ -48,11 +48,29 @@ CASES = {
              temperature=0.1, requests_at_once=5),
         Rules(weights="half", normalise_after_indicator=True, counts_passing_as_knowledge=True, temperature=0.1),
     ),
-    "AdHocTD, paper": (5, 5, AdHocTD(), Rules()),
-    "AdHocTD, 20 agents": (20, 3, AdHocTD(), Rules()),
+    "more hopeful teachers, asked when exploiting": (
+        6, 5, Cons(eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5, ask_gate=AskGate.EXPLOITING, temperature=0.1),
+        Rules(teachers="hopeful", hope_margin=0.5, asks_when="exploiting", temperature=0.1),
+    ),
+    "more familiar teachers": (
+        6, 5, Cons(eligibility=Eligibility.MORE_FAMILIAR, hope_margin=9.0), Rules(teachers="familiar", hope_margin=9.0),
+    ),
+    "either, by a margin": (6, 5, Cons(hope_margin=1.5), Rules(hope_margin=1.5)),
+    "anyone": (5, 5, Cons(eligibility=Eligibility.ANYONE), Rules(teachers="any")),
+    "AdHocTD, paper": (5, 5, AdHocTD(), Rules(teachers="any")),
+    "AdHocTD, 20 agents": (20, 3, AdHocTD(), Rules(teachers="any")),
     "AdHocTD, release": (
         4, 6, AdHocTD.preset(Preset.RELEASE, has_second_draw=False),
-        Rules(gives_always=True, enforces_giving=False, asks_when_exploring_only=True),
+        Rules(teachers="any", gives_always=True, enforces_giving=False, asks_when="exploring"),
+    ),
+    "AdHocTD, more hopeful teachers, asked when exploiting": (
+        6, 5, AdHocTD(eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.2, ask_gate=AskGate.EXPLOITING),
+        Rules(teachers="hopeful", hope_margin=0.2, asks_when="exploiting"),
+    ),
+    "AdHocTD, CONS's teachers": (6, 5, AdHocTD(eligibility=Eligibility.EITHER), Rules(teachers="either")),
+    "AdHocTD, more familiar teachers": (
+        6, 5, AdHocTD(eligibility=Eligibility.MORE_FAMILIAR, giving=Giving.ALWAYS),
+        Rules(teachers="familiar", gives_always=True),
     ),
 }  # fmt: skip
 
@@ -107,11 +125,10 @@ def fast_step(mechanism, key, values, observations, own, is_exploring, counts, r
     )
     memory = mechanism.begin(num_agents, 1, 10)
 
-    def ask_teachers(students, envs):
-        del envs
-        return values[:, students]
+    def prepare_teachers(_is_asking):
+        return Prepared(lambda students, _envs: values[:, students])
 
-    shared = mechanism.share(key, situation, ask_teachers, state, memory, is_recording=True)
+    shared = mechanism.share(key, situation, prepare_teachers, state, memory, is_recording=True)
     key_ask, _, key_requests = jax.random.split(key, 3)
     ask = jax.random.uniform(key_ask, (num_agents, 1))[:, 0]
     draws = jax.vmap(lambda number: draws_of(jax.random.fold_in(key_requests, number), num_agents))
@@ -166,10 +183,12 @@ def test_fast_mechanism_does_what_the_algorithms_say(case):
         num_unanswered += sum(has_asked and not told for has_asked, told in zip(asked, messages, strict=True))
     assert num_compared > NUM_SITUATIONS / 2  # rounding decides the others, in large teams at times
     assert num_advised > 20
-    assert num_unanswered > 5 or "release" in case or "20" in case
+    assert num_unanswered > 5 or any(word in case for word in ("release", "20", "anyone"))
 
 
-def test_cases_cover_both_gates():
+def test_cases_cover_gates_and_teachers():
     gates = {mechanism.ask_gate for _, _, mechanism, _ in CASES.values()}
-    assert gates == {AskGate.ALWAYS, AskGate.EXPLORING}
+    assert gates == set(AskGate) - {AskGate.STARTING_TO_EXPLORE}
+    for kind in (Cons, AdHocTD):
+        assert {case[2].eligibility for case in CASES.values() if isinstance(case[2], kind)} == set(Eligibility)
     assert {case[2].giving for case in CASES.values() if isinstance(case[2], AdHocTD)} == set(Giving)

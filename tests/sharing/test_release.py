@@ -10,8 +10,8 @@ import pytest
 import consmarl
 from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
-from consmarl.sharing.interface import Situation
-from consmarl.sharing.options import AskGate, AskWhen, Gained, Giving, Knowledge, Normalisation, Preset
+from consmarl.sharing.interface import Prepared, Situation
+from consmarl.sharing.options import AskGate, AskWhen, Eligibility, Gained, Giving, Knowledge, Normalisation, Preset
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Draws, Request, Teachers, answer_one
 
@@ -43,7 +43,7 @@ def budget_spent_at_first_steps(world, mechanism, num_episodes, key):
             key_these = jax.random.fold_in(key_teachers, students[0] * NUM_ENVS + envs[0])
             return jax.random.normal(key_these, (num_agents, len(students), num_actions))
 
-        return mechanism.share(key_share, situation, ask_teachers, state, memory).state, None
+        return mechanism.share(key_share, situation, lambda _: Prepared(ask_teachers), state, memory).state, None
 
     memory = mechanism.begin(num_agents, NUM_ENVS, world.episode_limit)
     num_rounds = num_episodes // NUM_ENVS
@@ -94,6 +94,7 @@ def test_settings_are_those_listed():
     assert RELEASE.normalisation is Normalisation.PASSING
     assert RELEASE.gained is Gained.TEACHER_PASSED
     assert RELEASE.requires_seen
+    assert RELEASE.eligibility is Eligibility.EITHER
     adhoc = AdHocTD.preset(Preset.RELEASE)
     assert (adhoc.ask_gate, adhoc.ask_when, adhoc.giving) == (AskGate.EXPLORING, AskWhen.FIRST_STEP, Giving.ALWAYS)
     assert adhoc.has_second_draw
@@ -139,8 +140,8 @@ def many_steps(mechanism, step, explores):
         episode=jnp.full(num_envs, 9_000), step=step,
     )  # fmt: skip
     state, memory = mechanism.init(num_agents, 2), mechanism.begin(num_agents, num_envs, 5)
-    no_idea = lambda students, _envs: jnp.zeros((num_agents, len(students), 2))  # noqa: E731
-    return mechanism.share(jax.random.key(2), situation, no_idea, state, memory)
+    no_idea = Prepared(lambda students, _envs: jnp.zeros((num_agents, len(students), 2)))
+    return mechanism.share(jax.random.key(2), situation, lambda _: no_idea, state, memory)
 
 
 def test_requests_come_at_first_steps_of_exploring_agents_only():

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -15,15 +14,13 @@ from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.pettingzoo import WorldParallelEnv
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.learners.networks import Weights
 from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.training import checkpoints
-from consmarl.training.exploration import EpsilonZGreedy, Greedy
+from consmarl.training.exploration import EpsilonZGreedy
 from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
-from consmarl.training.rollout import Actors, Turn, in_students_place
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -31,6 +28,7 @@ SMALL = dict(grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episod
 WORLD = consmarl.make("pgm-3ag", **SMALL)
 SIZES = dict(replay_episodes=12, batch_episodes=4, warmup_steps=40)
 BUSY = Cons(start_episode=3, ask_scale=0.05, budget_requests=60, budget_answers=70)
+REMEMBERING = dataclasses.replace(BUSY, teacher_memory=TeacherMemory.HISTORY, budget_requests=200, budget_answers=400)
 CHUNK = 6  # rounds; always as many, because every other number is compiled anew
 
 
@@ -157,13 +155,14 @@ class FixedStart(GoldMiner):
         return self.layout_from(start)
 
 
-def test_a_world_of_ours_shares_in_python_as_it_does_compiled():
+@pytest.mark.parametrize("sharing", [BUSY, REMEMBERING], ids=["memory of now", "history"])
+def test_a_world_of_ours_shares_in_python_as_it_does_compiled(sharing):
     world = FixedStart(num_agents=3, num_mines=1, num_piles=2, **SMALL)
     foreign = ForeignWorld(WorldParallelEnv(world), episode_limit=world.episode_limit)
     learner = IQL(TeamSpec.of(foreign), hidden_size=8, target_every_updates=5)
     # before learning begins: after it, weights agree but for rounding, which a draw may fall on
     waiting = SIZES | dict(warmup_steps=10_000)
-    parts = dict(sharing=BUSY, exploration=EpsilonZGreedy(), **waiting)
+    parts = dict(sharing=sharing, exploration=EpsilonZGreedy(), **waiting)
     in_python = PythonTrainer(world=foreign, learner=learner, **parts)
     compiled = Trainer(world=world, learner=trainer(BUSY).learner, num_envs=1, **parts)
     (state, report), (python_state, python_report) = (
@@ -176,45 +175,17 @@ def test_a_world_of_ours_shares_in_python_as_it_does_compiled():
     for name in ("is_asking", "action", "num_visits"):
         ours, theirs = (np.asarray(getattr(each.records.step, name)) for each in (report, python_report))
         np.testing.assert_array_equal(ours * is_live, theirs * is_live, err_msg=name)
+    told = (np.asarray(each.records.step.teachers.max_value) for each in (report, python_report))
+    np.testing.assert_allclose(*(each * is_live[..., None] for each in told), rtol=1e-5, atol=1e-6)
     assert equal(state.sharing[1:], python_state.sharing[1:])
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def asked_and_expected(actors, requests, codes, before, after, last_actions):
-    """Every teacher's values for requests, and what its own network says of the student's place: two arrays."""
-    learner = actors.learner
-    parameters = learner.parameters(learner.init(jax.random.key(0)))
-    num_envs, num_agents, size = codes.shape
-    turn = Turn((), codes, before, last_actions, (), (), (), jnp.ones(num_envs, bool))
-    ask_teachers = in_students_place(actors, parameters, turn, after, jax.random.key(3))
-    asked = ask_teachers(*(jnp.array(each) for each in zip(*requests, strict=True)))
-
-    def of_one(student, env, teacher):
-        hidden = {
-            TeacherMemory.STUDENT: before[student, env],
-            TeacherMemory.STUDENT_AFTER_STEP: after[student, env],
-            TeacherMemory.OWN: before[teacher, env],
-        }[actors.sharing.teacher_memory]
-        # the teacher acts for itself in a team whose every member is in the student's place
-        everybody = jnp.broadcast_to(hidden, (num_agents, 1, len(hidden)))
-        seen = jnp.broadcast_to(codes[env, student], (num_agents, 1, size))
-        did = jnp.full((num_agents, 1), last_actions[student, env])
-        return learner.networks.step(parameters, everybody, seen, did)[1][teacher, 0]
-
-    expected = [[of_one(student, env, teacher) for student, env in requests] for teacher in range(num_agents)]
-    return asked, jnp.array(expected)
-
-
-@pytest.mark.parametrize(
-    ("memory", "weights"),
-    [(memory, Weights.SEPARATE) for memory in TeacherMemory] + [(TeacherMemory.STUDENT, Weights.SHARED)],
-)
-def test_teachers_look_at_the_students_place(memory, weights):
-    actors = Actors(IQL(TeamSpec.of(WORLD), hidden_size=4, weights=weights), Greedy(), Cons(teacher_memory=memory))
-    random = np.random.default_rng(0)
-    codes = random.integers(0, 3, (2, 3, WORLD.observation_size)).astype(np.uint8)
-    before, after = random.normal(size=(2, 3, 2, 4)).astype(np.float32)
-    last_actions = np.array([[0, 1], [2, -1], [3, 4]], np.int32)
-    asked, expected = asked_and_expected(actors, ((2, 1), (0, 0)), codes, before, after, last_actions)
-    np.testing.assert_allclose(asked, expected, rtol=1e-5, atol=1e-6)
-    assert len({row.tobytes() for row in np.asarray(asked).reshape(6, -1)}) == 6  # nobody agrees with anybody
+def test_what_teachers_remember_is_gone_with_the_episode_so_that_a_resumed_run_goes_on_as_it_would_have(tmp_path):
+    run = trainer(REMEMBERING)
+    state, _ = run.run(run.init(1), CHUNK)
+    checkpoints.save(tmp_path, 1, state, run.sharing.facts(state.sharing), keep=1)
+    whole, report = run.run(state, CHUNK)
+    resumed, _ = run.run(checkpoints.restore(tmp_path, functools.partial(run.init, 1)).state, CHUNK)
+    assert equal(whole, resumed)
+    assert report.sharing["advised"].sum() > 0
+    assert not equal(whole.learner.online, played(BUSY)[0].learner.online)  # it matters what they remember

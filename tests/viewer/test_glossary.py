@@ -6,6 +6,7 @@ import pytest
 
 from consmarl import AdHocTD, Cons
 from consmarl.sharing.none import NoSharing
+from consmarl.sharing.options import Eligibility
 from consmarl.viewer import glossary
 from consmarl.viewer.glossary import glossary_of, values_of
 
@@ -13,7 +14,7 @@ SYMBOLS = {"n", "P_ask", "υ_a", "b_ask", "e_i", "max Q", "π", "T", "Γ", "Λ",
            "Γ̃", "q", "|A|"}  # fmt: skip
 
 
-@pytest.mark.parametrize("entries", [glossary.ASKING, glossary.OF_CONS, glossary.OF_ADHOC_TD])
+@pytest.mark.parametrize("entries", [glossary.ASKING, glossary.OF_TEACHERS, glossary.OF_CONS, glossary.OF_ADHOC_TD])
 def test_every_symbol_has_a_line_and_its_equation(entries):
     for entry in entries.values():
         assert re.match(r"Eq\. \d|Algorithm \d", entry.source)
@@ -28,6 +29,18 @@ def test_pages_explain_the_symbols_of_their_mechanisms():
     assert not {"Γ", "Λ", "w_n"} & of_adhoc_td
     assert {entry.symbol for entry in glossary_of([AdHocTD(), Cons()]).values()} >= SYMBOLS | of_adhoc_td
     assert glossary_of([NoSharing()]) == {}
+
+
+def test_pages_explain_why_teammates_are_silent_by_who_may_teach():
+    def reasons(*mechanisms):
+        entries = glossary_of(mechanisms).values()
+        return {entry.symbol for entry in entries if entry.name == "why a teammate is silent"}
+
+    hopeful = dict(eligibility=Eligibility.MORE_HOPEFUL)
+    assert reasons(Cons()) == {"knows less"}
+    assert reasons(Cons(**hopeful)) == reasons(AdHocTD(**hopeful)) == {"does not hope for more"}
+    assert reasons(Cons(), Cons(eligibility="more-familiar")) == {"knows less", "has not seen it more often"}
+    assert reasons(AdHocTD()) == set()  # Eq. 2 alone decides
 
 
 def test_values_are_the_mechanisms_own():

@@ -13,6 +13,7 @@ from consmarl.experiments import exchanges
 from consmarl.experiments.settings import settings_from
 from consmarl.report.runs import Run, read_run
 from consmarl.report.statistics import interval
+from consmarl.sharing.options import AskGate, Eligibility, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.viewer.moments import states_of
 from consmarl.viewer.page import write_page
@@ -368,6 +369,23 @@ def test_the_list_of_symbols_has_the_values_of_this_run(opened, address):
     assert "Here it is 10." in page.locator("#symbol-start").text_content()
     assert "Here it is 0.6." in page.locator("#symbol-rate").text_content()
     assert "preset: paper" in page.locator("[data-settings]").text_content()
+
+
+def test_teammates_who_hope_for_too_little_say_so_and_what_they_remembered_is_told(opened, tmp_path):
+    share = dataclasses.replace(small.CONS.share, teacher_memory=TeacherMemory.HISTORY, ask_gate=AskGate.EXPLOITING,
+                                eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5)  # fmt: skip
+    config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1, share=share)
+    crowd = small.crowd(3)
+    crowd.teachers["reply"][0, 2] = Reply.NOT_MORE_HOPEFUL
+    run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
+    page = opened(write_page([Viewed(run, config, [crowd])], tmp_path / "page.html").as_uri())
+    words = page.locator(".teachers .is-silent [data-field='reply']").text_content()
+    assert words == "silent: does not hope for 0.5 more"
+    assert "remembered the student's episode" in page.locator("[data-exchange] .note").first.text_content()
+    page.locator("[data-help] summary").click()
+    assert "who may teach: more-hopeful" in page.locator("[data-settings]").text_content()
+    page.keyboard.press("1")  # an agent that explores, and so may not ask
+    assert "had it not explored" in page.locator("[data-tells]").text_content()
 
 
 def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(opened, tmp_path):

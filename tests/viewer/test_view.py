@@ -1,5 +1,6 @@
 """`consmarl view`: which episodes a page shows, that it shows them as they were, and what it plays besides."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -15,12 +16,15 @@ from consmarl.environments.draw.svg import hexadecimal
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.settings import settings_from
+from consmarl.report.runs import Run
+from consmarl.sharing.options import TeacherMemory
 from consmarl.viewer.absorbed import absorbed
 from consmarl.viewer.moments import start_of, states_of
 from consmarl.viewer.packing import unpacked
+from consmarl.viewer.page import write_page
 from consmarl.viewer.staging import played_episodes
 from consmarl.viewer.summaries import summary_of
-from consmarl.viewer.view import view
+from consmarl.viewer.view import Viewed, view
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
 
@@ -85,6 +89,17 @@ def test_a_page_tells_what_became_of_the_answers(runs, name, tmp_path):
     assert sum(episode["summary"]["changed"] for episode in run["episodes"]) > 0
     notes = [episode["note"] for episode in run["episodes"]]
     assert notes == ["before sharing", "soon after sharing began", "midway", "midway", "late in the run"]
+
+
+@pytest.mark.parametrize("memory", TeacherMemory)
+def test_a_page_says_what_teachers_remembered(memory, tmp_path):
+    share = dataclasses.replace(small.CONS.share, teacher_memory=memory)
+    config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1, share=share)
+    viewed = Viewed(Run(tmp_path, json.loads(config.to_json()), {}, [], None, None), config, [small.crowd(3)])
+    (run,), _ = read_page(write_page([viewed], tmp_path / "page.html"))
+    assert run["remembered"].startswith("Teammates ")
+    assert ("remembered the student's episode" in run["remembered"]) == (memory is TeacherMemory.HISTORY)
+    assert ["what teachers remember", memory.value] in run["settings"]
 
 
 def test_runs_in_which_nobody_shares_can_be_seen_too(runs, tmp_path):

@@ -18,7 +18,7 @@ from consmarl.experiments.evaluation import episodes_at_once
 from consmarl.experiments.machine import available_bytes
 from consmarl.experiments.reading import every_setting
 from consmarl.sharing.counters import places_for
-from consmarl.training.sizes import episode_bytes, tree_bytes
+from consmarl.training.sizes import episode_bytes, recall_bytes, tree_bytes
 
 RESERVE_BYTES = 500_000_000  # what compiling takes beside the arrays; small runs are not refused for want of it
 GRADIENT_COPIES = 2  # of the networks, while an update is under way
@@ -120,7 +120,7 @@ def _passing(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
     batch = trainer.batch_episodes
     evaluated = max(("evaluation_episodes", "final_episodes"), key=lambda name: getattr(config, name))
     num_evaluated = min(getattr(config, evaluated), episodes_at_once(trainer))
-    playing = trainer.num_envs * PLAYED_COPIES * episode_bytes(trainer)
+    playing = trainer.num_envs * PLAYED_COPIES * episode_bytes(trainer) + recall_bytes(trainer)
     evaluation = _evaluation_bytes(trainer, num_evaluated)
     several = [
         Need(f"{trainer.num_envs:,} episodes side by side", "num_envs", trainer.num_envs, playing),

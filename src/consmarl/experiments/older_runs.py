@@ -11,6 +11,8 @@ from consmarl.sharing.options import Preset
 if TYPE_CHECKING:
     from consmarl.experiments.config import TrainConfig
 
+ADDED_TO_SHARING = ("eligibility", "hope_margin")  # options that the first runs with sharing did not have
+
 
 def from_settings(usual: "TrainConfig", settings: Mapping[str, Any], *, is_run: bool) -> "TrainConfig":
     """Return a configuration with these settings.
@@ -27,12 +29,14 @@ def _as_begun(config: "TrainConfig") -> "TrainConfig":
     """Return a run's configuration with what it had when it was begun.
 
     Where it does not say how it learns, as the learner itself does. Where it does not say when sharing begins, as early
-    as its preset does, however short it is.
+    as its preset does, however short it is. Options of sharing that there were not yet are as sharing itself has them.
     """
     there = every_setting(config)
-    own = learners_own(config) | {"epsilon_final": config.epsilon_end}  # ε used to stay where it was
-    found = {name: value for name, value in own.items() if there[name] is None and value is not None}
-    if config.sharing_kind is not SharingKind.NONE and there["share.start_episode"] is None:
+    learned = learners_own(config) | {"epsilon_final": config.epsilon_end}  # ε used to stay where it was
+    found = {name: value for name, value in learned.items() if there[name] is None and value is not None}
+    if config.sharing_kind is not SharingKind.NONE:
         mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset)
-        found["share.start_episode"] = mechanism.start_episode
+        own = {name: getattr(type(mechanism), name) for name in ADDED_TO_SHARING}
+        begun = {f"share.{name}": value for name, value in ({"start_episode": mechanism.start_episode} | own).items()}
+        found |= {name: value for name, value in begun.items() if there[name] is None}
     return changed(config, found | {BY_DEFAULT: (*config.by_default, *found)}) if found else config

@@ -18,6 +18,7 @@ from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import (
     AskGate,
     AskWhen,
+    Eligibility,
     Gained,
     Giving,
     Knowledge,
@@ -59,7 +60,7 @@ class ShareOptions:
     start_episode: int | None = None
     """Episode after which sharing begins [P: 5,000; ours: an eighth of a shorter run, but in the preset paper]."""
     ask_gate: AskGate | None = None
-    """When an agent may think of asking [P: always; C: exploring]."""
+    """When an agent may think of asking [P: always; C: exploring; ours: exploiting]."""
     ask_when: AskWhen | None = None
     """In which steps [P: every-step; C: first-step]."""
     has_second_draw: bool | None = None
@@ -67,7 +68,12 @@ class ShareOptions:
     enforces_answer_budget: bool | None = None
     """Whether answering costs budget [P: yes; C: no]."""
     teacher_memory: TeacherMemory | None = None
-    """What teachers remember when they look at a student's observation [C: student, before the step]."""
+    """What teachers remember when they look at a student's observation [C: student, before the step; ours: history,
+    what their own networks make of the student's episode]."""
+    eligibility: Eligibility | None = None
+    """Who may teach, by the halves of Eq. 6 [P: either in CONS, anyone in AdHocTD; ours: one half alone]."""
+    hope_margin: float | None = None
+    """By how much max Q of a teacher must exceed the student's where hoping for more counts [P: 0]."""
     give_scale: float | None = None
     """Upsilon_g of Eq. 2, AdHocTD only [P: 1.5]."""
     giving: Giving | None = None

@@ -39,15 +39,16 @@ class AdHocTD(Mechanism):
             raise UsageError(f"give_scale must be above 0, not {self.give_scale}: at 0 nobody ever answers.")
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Answer with the probability of Eq. 2, which is 0 for what was never met."""
-        del request
+        """Answer, if eligible, with the probability of Eq. 2, which is 0 for what was never met."""
+        replies = self.may_teach(request, teachers)
         if self.giving is Giving.ALWAYS:
-            return jnp.full(draws.giving.shape, Reply.ANSWERED, jnp.uint8)
+            return replies
         chance = jax.vmap(equations.giving_probability, (0, 0, None))(
             teachers.num_visits, teachers.values, self.give_scale
         )
-        is_known = jnp.where(teachers.num_visits > 0, jnp.uint8(Reply.UNIMPORTANT), jnp.uint8(Reply.NEVER_SEEN))
-        return jnp.where(draws.giving < chance, jnp.uint8(Reply.ANSWERED), is_known)
+        is_held_back = (replies == Reply.ANSWERED) & (draws.giving >= chance)
+        replies = jnp.where(is_held_back, jnp.uint8(Reply.UNIMPORTANT), replies)
+        return jnp.where(teachers.num_visits > 0, replies, jnp.uint8(Reply.NEVER_SEEN))
 
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
         """Do what most teachers say; among equals, chance decides."""

@@ -1,7 +1,9 @@
 """The same mechanisms for anybody's Q-learner: NumPy in, NumPy out.
 
 The caller learns as it likes. In every step it hands in its agents' observations, Q-values and intended actions, and a
-function that asks a teammate for its Q-values in a student's place; it gets back what each agent should do.
+function that asks a teammate for its Q-values in a student's place; it gets back what each agent should do. That
+function is handed the student's observation or, with `TeacherMemory.HISTORY`, the student's episode up to now, for a
+recurrent network to go through.
 """
 
 import dataclasses
@@ -18,14 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing.cons import Cons
+from consmarl.sharing.histories import Histories
 from consmarl.sharing.interface import Situation
 from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
-from consmarl.sharing.options import AskGate
+from consmarl.sharing.options import AskGate, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
 from consmarl.sharing.visits import Visits, key_of
 
-# (teacher, student, the student's observation) → the teacher's Q-values there, one for each action
+# (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one for each action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
 Observations = Sequence[ArrayLike] | NDArray[Any]  # one for each agent
 MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange names an action by a byte
@@ -67,6 +70,7 @@ class Advisor:
         """The last step's requests, by student, and what became of them."""
         self._visits = [Visits() for _ in range(num_agents)]
         self._met = [Visits() for _ in range(num_agents)]
+        self._histories = self._no_histories()
 
     @property
     def is_advised(self) -> NDArray[np.bool_]:
@@ -84,6 +88,10 @@ class Advisor:
         self.episode += 1
         self.step = 0
         self._met = [Visits() for _ in self._agents]
+        self._histories = self._no_histories()
+
+    def _no_histories(self) -> Histories | None:
+        return Histories(self.num_agents) if self.sharing.teacher_memory is TeacherMemory.HISTORY else None
 
     def advise(
         self,
@@ -98,8 +106,8 @@ class Advisor:
         """Return what each agent should do: its own action, or one that comes of others' knowledge.
 
         `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they mean to do, `is_exploring`
-        [agent] whether they mean to explore, which matters where only exploring agents ask (where only those ask who
-        start to explore, it is they who are meant).
+        [agent] whether they mean to explore, which matters unless all agents may ask (where only those ask who start to
+        explore, it is they who are meant). What is returned is taken to be done.
         """
         situation = self._situation(observations, values, actions, is_exploring, epsilon)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)
@@ -115,6 +123,8 @@ class Advisor:
         num_visits = num_visits.astype(np.int32)
         is_new = np.array([met.add(each) == 1 for met, each in zip(self._met, observations, strict=True)])
         left = np.minimum(self.requests_left, np.iinfo(np.int32).max).astype(np.int32)
+        if self._histories:
+            self._histories.see(observations)
         is_asking = _asks(self.sharing, key_ask, situation, num_visits[:, None], is_new[:, None], left)
         chosen = np.array(_alone(self.sharing, key_second, situation))[:, 0].astype(np.int64)
         self.exchanges = {}
@@ -127,6 +137,8 @@ class Advisor:
             if exchange.student.is_advised:
                 self.requests_left[student] -= 1
                 chosen[student] = exchange.student.action
+        if self._histories:
+            self._histories.act(chosen)
         return chosen
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
@@ -140,13 +152,18 @@ class Advisor:
         for name, tables in (("visits", self._visits), ("met", self._met)):
             for agent, table in enumerate(tables):
                 state |= {f"{name}.{agent}.{part}": rows for part, rows in table.to_arrays().items()}
+        if self._histories:
+            for agent in self._agents:
+                state |= {f"history.{agent}.{part}": rows for part, rows in self._histories.to_arrays(agent).items()}
         return state
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from what `state_dict` returned."""
         names = self.state_dict()
         if missing := [name for name in names if name not in state]:
-            raise UsageError(f"the state lacks {missing[0]!r}: it is of a smaller team, or not an Advisor's.")
+            raise UsageError(
+                f"the state lacks {missing[0]!r}: it is of another team, of other settings, or not an Advisor's."
+            )
         if state["size"].tolist() != [self.num_agents, self.num_actions]:
             raise UsageError(
                 f"the state is of {state['size'][0]} agents with {state['size'][1]} actions, "
@@ -163,16 +180,22 @@ class Advisor:
             ]
             for name in ("visits", "met")
         )
+        if self._histories:
+            parts = Histories.PARTS
+            self._histories = Histories.from_arrays(
+                [{part: state[f"history.{agent}.{part}"] for part in parts} for agent in self._agents]
+            )
 
     def _exchange(self, key: jax.Array, request: Request, observation: ArrayLike, ask_teacher: AskTeacher) -> Exchange:
         student = int(request.student)
         has_budget = self.answers_left > 0
         values: Any = np.zeros((self.num_agents, self.num_actions), np.float32)
         values[student] = request.values
+        shown = self._histories.of(student) if self._histories else observation
         for teacher in self._agents:
             # whoever cannot answer need not think
             if teacher != student and (has_budget[teacher] or not self.sharing.enforces_answer_budget):
-                answer = ask_teacher(teacher, student, observation)
+                answer = ask_teacher(teacher, student, shown)
                 values[teacher] = self._numbers("a teacher's values", answer, (self.num_actions,))
         num_visits: Any = np.array([mine.count(observation) for mine in self._visits], np.int32)
         exchange: Exchange = jax.device_get(
@@ -195,11 +218,13 @@ class Advisor:
         if len(observations) != self.num_agents:
             raise UsageError(f"observations must be {self.num_agents}, one for each agent, not {len(observations)}.")
         if is_exploring is None and (self.sharing.ask_gate is not AskGate.ALWAYS or self.sharing.has_second_draw):
-            raise UsageError("agents ask only when they explore: say who does, by is_exploring.")
+            raise UsageError("who may ask depends on who explores: say so, by is_exploring.")
         if epsilon is None and self.sharing.has_second_draw:
             raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
         for each in observations:
             key_of(each)  # before anything is counted: what is refused leaves no trace
+        if self._histories:
+            self._histories.check(observations)
         own = self._numbers("values", values, (self.num_agents, self.num_actions))
         intended = np.asarray(actions)
         is_action = intended.shape == (self.num_agents,) and np.issubdtype(intended.dtype, np.integer)

@@ -12,7 +12,7 @@ from consmarl.errors import UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.equations import Messages
 from consmarl.sharing.mechanism import RELEASED, Mechanism
-from consmarl.sharing.options import AskGate, Gained, Knowledge, Normalisation, Preset, Sampling
+from consmarl.sharing.options import AskGate, Eligibility, Gained, Knowledge, Normalisation, Preset, Sampling
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 
@@ -21,6 +21,7 @@ from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 class Cons(Mechanism):
     """Cautiously-optimistic knowledge sharing; defaults are the paper's."""
 
+    eligibility: Eligibility = Eligibility.EITHER  # Eq. 6
     weight_shape: float = 0.0  # a, in Eq. 8
     knowledge: Knowledge = Knowledge.SCHEDULE
     fixed_negative_weight: float = 0.5  # w_n, where weights are fixed
@@ -71,10 +72,7 @@ class Cons(Mechanism):
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
         """Answer with more or better experience (Algorithm 2)."""
         del draws
-        knows_more = jax.vmap(equations.has_more_or_better_experience, (0, None, 0, None))(
-            teachers.num_visits, request.num_visits, teachers.values, request.values
-        )
-        replies = jnp.where(knows_more, jnp.uint8(Reply.ANSWERED), jnp.uint8(Reply.KNOWS_LESS))
+        replies = self.may_teach(request, teachers)
         if not self.requires_seen:
             return replies
         return jnp.where(teachers.num_visits > 0, replies, jnp.uint8(Reply.NEVER_SEEN))

@@ -35,11 +35,26 @@ def boltzmann_policy(values: jax.Array, temperature: float = 1.0) -> jax.Array:
     return jax.nn.softmax(values / temperature)
 
 
+def is_more_familiar(teacher_visits: jax.Array, student_visits: jax.Array) -> jax.Array:
+    """Eq. 6, its first half, n_j > n_i: the teacher met the observation more often."""
+    return teacher_visits > student_visits
+
+
+def is_more_hopeful(teacher_values: jax.Array, student_values: jax.Array, margin: float = 0.0) -> jax.Array:
+    """Eq. 6, its second half, max Q_j > max Q_i: the teacher hopes for more; the paper has no margin."""
+    return jnp.max(teacher_values) > jnp.max(student_values) + margin
+
+
 def has_more_or_better_experience(
-    teacher_visits: jax.Array, student_visits: jax.Array, teacher_values: jax.Array, student_values: jax.Array
+    teacher_visits: jax.Array,
+    student_visits: jax.Array,
+    teacher_values: jax.Array,
+    student_values: jax.Array,
+    margin: float = 0.0,
 ) -> jax.Array:
-    """Eq. 6: the teacher met the observation more often, or hopes for more from it."""
-    return (teacher_visits > student_visits) | (jnp.max(teacher_values) > jnp.max(student_values))
+    """Eq. 6: either half."""
+    is_familiar = is_more_familiar(teacher_visits, student_visits)
+    return is_familiar | is_more_hopeful(teacher_values, student_values, margin)
 
 
 def prestige(num_visits: jax.Array, confidence: jax.Array) -> jax.Array:

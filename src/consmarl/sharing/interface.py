@@ -2,7 +2,7 @@
 
 A mechanism is a frozen, hashable record of settings whose methods are pure. What outlives an episode (counts and
 budgets) is its state; what does not (what was met in this episode) is its memory. It knows nothing of networks: it is
-handed the agents' values, and a function that asks every teacher for its values in a student's place.
+handed the agents' values, and a function that gets teachers ready to tell their values in students' places.
 
 Axes: `[agent, env, …]`.
 """
@@ -17,6 +17,17 @@ from consmarl.sharing.options import TeacherMemory
 
 # (students [request], environments [request]) → every teacher's values in their place [teacher, request, action]
 AskTeachers = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+class Prepared(NamedTuple):
+    """Teachers who are ready for certain students."""
+
+    ask_teachers: AskTeachers
+    recall: Any = ()  # what they remember of students' episodes, to be handed on to the next step
+
+
+# who asks, bool [agent, env] → teachers who are ready for them
+PrepareTeachers = Callable[[jax.Array], Prepared]
 
 
 class Situation(NamedTuple):
@@ -50,6 +61,7 @@ class Shared(NamedTuple):
     state: Any
     memory: Any
     record: Any  # `record.StepRecord` or `record.ActRecord`, or () where nothing is recorded
+    recall: Any = ()  # what teachers remember of students' episodes now
 
 
 class Sharing(abc.ABC):
@@ -70,7 +82,7 @@ class Sharing(abc.ABC):
         self,
         key: jax.Array,
         situation: Situation,
-        ask_teachers: AskTeachers,
+        prepare_teachers: PrepareTeachers,
         state: Any,
         memory: Any,
         *,

@@ -14,9 +14,9 @@ from consmarl.records import replaced, settle, typed
 from consmarl.sharing import equations
 from consmarl.sharing.counters import CountTable, count, empty_table, grown, has_room_for
 from consmarl.sharing.fingerprints import fingerprint, of_agent
-from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
-from consmarl.sharing.options import AskGate, AskWhen, Preset, TeacherMemory
-from consmarl.sharing.record import StepRecord
+from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situation, Traffic
+from consmarl.sharing.options import AskGate, AskWhen, Eligibility, Preset, TeacherMemory
+from consmarl.sharing.record import Reply, StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
@@ -65,6 +65,8 @@ class Mechanism(Sharing):
     ask_when: AskWhen = AskWhen.EVERY_STEP
     has_second_draw: bool = False  # an exploring agent without advice explores with probability ε only, else is greedy
     enforces_answer_budget: bool = True
+    eligibility: Eligibility = Eligibility.ANYONE  # who may teach, whatever else is asked of teachers
+    hope_margin: float = 0.0  # by how much max Q_j must exceed max Q_i where that counts
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
     initial_places: int = 1 << 20  # of the table of counts, which grows
     requests_at_once: int = 8  # how many requests are worked off together; a matter of speed
@@ -81,6 +83,10 @@ class Mechanism(Sharing):
         settle(self)
         if validation.finite_number("ask_scale", self.ask_scale) <= 0:
             raise UsageError(f"ask_scale must be above 0, not {self.ask_scale}: at 0 everybody always asks.")
+        if validation.finite_number("hope_margin", self.hope_margin) < 0:
+            raise UsageError(
+                f"hope_margin must be at least 0, not {self.hope_margin}: it is how much more a teacher hopes for."
+            )
         for name in ("budget_requests", "start_episode"):
             validation.whole_number(name, getattr(self, name), least=0)
         if self.budget_answers is not None:
@@ -95,6 +101,22 @@ class Mechanism(Sharing):
     @abc.abstractmethod
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
         """Return what the answers lead to."""
+
+    def may_teach(self, request: Request, teachers: Teachers) -> jax.Array:
+        """Return ANSWERED for every teacher who is eligible, and why not for the others: uint8 [teacher]."""
+        visits, values = (teachers.num_visits, request.num_visits), (teachers.values, request.values)
+        if self.eligibility is Eligibility.ANYONE:
+            return jnp.full(teachers.num_visits.shape, Reply.ANSWERED, jnp.uint8)
+        if self.eligibility is Eligibility.MORE_FAMILIAR:
+            is_eligible = jax.vmap(equations.is_more_familiar, (0, None))(*visits)
+            reason = Reply.NOT_MORE_FAMILIAR
+        elif self.eligibility is Eligibility.MORE_HOPEFUL:
+            is_eligible = jax.vmap(equations.is_more_hopeful, (0, None, None))(*values, self.hope_margin)
+            reason = Reply.NOT_MORE_HOPEFUL
+        else:
+            by_either = jax.vmap(equations.has_more_or_better_experience, (0, None, 0, None, None))
+            is_eligible, reason = by_either(*visits, *values, self.hope_margin), Reply.KNOWS_LESS
+        return jnp.where(is_eligible, jnp.uint8(Reply.ANSWERED), jnp.uint8(reason))
 
     def init(self, num_agents: int, num_actions: int) -> SharingState:
         """Nothing was met, nothing spent."""
@@ -160,7 +182,7 @@ class Mechanism(Sharing):
         self,
         key: jax.Array,
         situation: Situation,
-        ask_teachers: AskTeachers,
+        prepare_teachers: PrepareTeachers,
         state: SharingState,
         memory: jax.Array,
         *,
@@ -176,7 +198,8 @@ class Mechanism(Sharing):
         if self.ask_when is AskWhen.FIRST_VISIT:
             memory = jax.lax.dynamic_update_index_in_dim(memory, prints, situation.step, 0)
         asked = Asked(situation, is_asking, prints, num_visits, table)
-        outcome = work_off(self, key_requests, asked, ask_teachers, state.answers_left, is_recording=is_recording)
+        ready = prepare_teachers(is_asking)
+        outcome = work_off(self, key_requests, asked, ready.ask_teachers, state.answers_left, is_recording=is_recording)
         alone = self.action_without_advice(key_second, situation)
         actions = jnp.where(outcome.is_advised, outcome.actions, alone)
         left = SharingState(table, state.requests_left - outcome.is_advised.sum(axis=1), outcome.answers_left)
@@ -187,7 +210,7 @@ class Mechanism(Sharing):
             advised=outcome.is_advised.astype(jnp.int32),
         )
         record = self._record(asked, outcome, left, alone, actions) if is_recording else ()
-        return Shared(actions, traffic, left, memory, record)
+        return Shared(actions, traffic, left, memory, record, ready.recall)
 
     def wants_to_ask(
         self,
@@ -209,6 +232,8 @@ class Mechanism(Sharing):
             wants &= situation.is_exploring
         elif self.ask_gate is AskGate.STARTING_TO_EXPLORE:
             wants &= situation.is_starting
+        elif self.ask_gate is AskGate.EXPLOITING:
+            wants &= ~situation.is_exploring
         if self.ask_when is AskWhen.FIRST_STEP:
             wants &= situation.step == 0
         elif self.ask_when is AskWhen.FIRST_VISIT:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
+from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situation, Traffic
 from consmarl.sharing.record import ActRecord
 
 
@@ -27,14 +27,14 @@ class NoSharing(Sharing):
         self,
         key: jax.Array,
         situation: Situation,
-        ask_teachers: AskTeachers,
+        prepare_teachers: PrepareTeachers,
         state: tuple[()],
         memory: tuple[()],
         *,
         is_recording: bool = False,
     ) -> Shared:
         """Do what exploration says."""
-        del key, ask_teachers
+        del key, prepare_teachers
         nothing = jnp.zeros(situation.actions.shape, jnp.int32)
         done = situation.actions.astype(jnp.uint8)
         record = ActRecord(situation.values, situation.is_exploring, done, done) if is_recording else ()

@@ -9,6 +9,7 @@ class AskGate(enum.Enum):
     ALWAYS = "always"  # the paper, Algorithm 3
     EXPLORING = "exploring"  # the authors' code: only in the ε branch
     STARTING_TO_EXPLORE = "starting-to-explore"  # as EXPLORING, but not in the middle of a run of repeated actions
+    EXPLOITING = "exploiting"  # only when it would act greedily, so that advice never replaces exploration
 
 
 class AskWhen(enum.Enum):
@@ -49,6 +50,15 @@ class Sampling(enum.Enum):
     PLAIN = "plain"  # CONS-wo-TE
 
 
+class Eligibility(enum.Enum):
+    """Who may teach: the halves of Eq. 6."""
+
+    ANYONE = "anyone"
+    EITHER = "either"  # the paper's CONS: who met the observation more often, or hopes for more from it
+    MORE_FAMILIAR = "more-familiar"  # only who met it more often
+    MORE_HOPEFUL = "more-hopeful"  # only who hopes for more
+
+
 class Giving(enum.Enum):
     """Which teachers answer in AdHocTD."""
 
@@ -62,6 +72,7 @@ class TeacherMemory(enum.Enum):
     STUDENT = "student"  # what the student remembers before this step
     STUDENT_AFTER_STEP = "student-after-step"  # the authors' code with shared weights on a CPU: the step counts twice
     OWN = "own"
+    HISTORY = "history"  # what its own network makes of the student's episode up to this step
 
 
 class Preset(enum.Enum):

@@ -19,6 +19,8 @@ class Reply(enum.IntEnum):
     NEVER_SEEN = 3  # it never met the observation, and so does not answer
     KNOWS_LESS = 4  # Eq. 6 does not hold
     UNIMPORTANT = 5  # Eq. 2 did not come up
+    NOT_MORE_FAMILIAR = 6  # it has not met the observation more often, which alone would count
+    NOT_MORE_HOPEFUL = 7  # it does not hope for more, or not for so much more, which alone would count
 
 
 class ActRecord(NamedTuple):

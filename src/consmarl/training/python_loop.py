@@ -36,6 +36,13 @@ class EpisodeKeys(NamedTuple):
     steps: jax.Array  # [step]
 
 
+class Kept(NamedTuple):
+    """What is large of a turn, and handed on beside it, so that its buffers can be used in place."""
+
+    sharing: Any
+    recall: Any
+
+
 @dataclass(frozen=True, kw_only=True)
 class PythonTrainer(RunParts):
     """A run in somebody else's environment. One round plays one episode and then learns once, as in the paper."""
@@ -103,11 +110,12 @@ def play_episode(
     keys = _episode_keys(world.episode_limit, key)
     codes = [world.reset(int(keys.seed))]
     turn = _first_turn(actors, world.episode_limit, parameters, codes[0], keys.memory)
+    kept, turn = Kept(sharing, turn.recall), turn._replace(recall=())
     actions, rewards, terminated = [], [], False
     traffics, records = [], []
     for number in range(world.episode_limit):
-        turn, sharing, traffic, record = _decide(
-            actors, is_recording, parameters, turn, sharing, epsilons, keys.steps, number, episode
+        turn, kept, traffic, record = _decide(
+            actors, is_recording, parameters, turn, kept, epsilons, keys.steps, number, episode
         )
         traffics.append(traffic)
         records.append(record)
@@ -131,7 +139,7 @@ def play_episode(
     )
     totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
     recorded = _recorded(jax.device_get(records), batch, epsilons) if is_recording else ()
-    return Episodes(batch, Counters({}, {}), totals, sharing, recorded)
+    return Episodes(batch, Counters({}, {}), totals, kept.sharing, recorded)
 
 
 def _recorded(steps: list[Any], batch: EpisodeBatch, epsilons: jax.Array) -> Recorded:
@@ -187,7 +195,7 @@ def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
 
 @functools.partial(Program, num_static=2)
 def _first_turn(actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array) -> Turn:
-    # sharing's state is handed on beside the turn, so that its buffers can be used in place
+    # sharing's state is handed on beside the turn
     return first_turn(actors, parameters, (), codes[None], limit, (), key)
 
 
@@ -197,15 +205,15 @@ def _decide(
     is_recording: bool,
     parameters: Any,
     turn: Turn,
-    sharing: Any,
+    kept: Kept,
     epsilons: jax.Array,
     keys: jax.Array,
     number: int,
     episode: int,
-) -> tuple[Turn, Any, Traffic, Any]:
+) -> tuple[Turn, Kept, Traffic, Any]:
     """Return the turn with this step's decisions in it; the world has yet to be asked."""
     key_act, _ = jax.random.split(keys[number])  # the other half is the world's in the compiled loop
-    turn = turn._replace(sharing=sharing)
+    turn = turn._replace(**kept._asdict())
     moment = Moment(jnp.asarray(number), epsilons[number], jnp.asarray(episode)[None])
     decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
     shared = decision.shared
@@ -215,8 +223,9 @@ def _decide(
         exploration=decision.exploration,
         sharing=(),
         sharing_memory=shared.memory,
+        recall=(),
     )
-    return following, shared.state, shared.traffic, shared.record
+    return following, Kept(shared.state, shared.recall), shared.traffic, shared.record
 
 
 @functools.partial(Program, num_static=1, donate_argnums=(1,))

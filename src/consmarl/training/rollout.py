@@ -11,9 +11,9 @@ import jax.numpy as jnp
 
 from consmarl.environments.interface import Counters, Environment
 from consmarl.learners.interface import AnyLearner, EpisodeBatch
-from consmarl.sharing.interface import AskTeachers, Shared, Sharing, Situation, Traffic
-from consmarl.sharing.options import TeacherMemory
+from consmarl.sharing.interface import Shared, Sharing, Situation, Traffic
 from consmarl.training.exploration import Exploration
+from consmarl.training.teaching import Place, Teachers, first_recall, in_students_place
 
 
 class Actors(NamedTuple):
@@ -34,6 +34,7 @@ class Turn(NamedTuple):
     exploration: Any
     sharing: Any
     sharing_memory: Any
+    recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () where it is nothing
     is_live: jax.Array  # bool [env], whose episode goes on
 
 
@@ -94,47 +95,30 @@ def act(
         episode=moment.episode,
         step=moment.step,
     )
-    ask_teachers = in_students_place(actors, parameters, turn, memory, key_learner)
+    teachers = Teachers(learner, parameters, actors.sharing.teacher_memory, key_learner)
+    place = Place(codes, turn.last_actions, turn.memory, memory, moment.step)
+    prepare_teachers = in_students_place(teachers, place, turn.recall)
     shared = actors.sharing.share(
-        key_share, situation, ask_teachers, turn.sharing, turn.sharing_memory, is_recording=is_recording
+        key_share, situation, prepare_teachers, turn.sharing, turn.sharing_memory, is_recording=is_recording
     )
     return Decision(memory, choice.state, shared)
-
-
-def in_students_place(actors: Actors, parameters: Any, turn: Turn, memory_after: Any, key: jax.Array) -> AskTeachers:
-    """Return a function that has every agent value the actions of given students in their place."""
-    num_agents = turn.last_actions.shape[0]
-    kind = actors.sharing.teacher_memory
-
-    def everybodys(rows: jax.Array) -> jax.Array:
-        return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
-
-    def ask_teachers(students: jax.Array, envs: jax.Array) -> jax.Array:
-        remembered = memory_after if kind is TeacherMemory.STUDENT_AFTER_STEP else turn.memory
-        if kind is TeacherMemory.OWN:
-            memory = jax.tree.map(lambda leaf: leaf[:, envs], remembered)
-        else:
-            memory = jax.tree.map(lambda leaf: everybodys(leaf[students, envs]), remembered)
-        codes, last_actions = turn.codes[envs, students], turn.last_actions[students, envs]
-        # whoever can act for itself can act for another: a teacher is an agent with somebody else's observation
-        _, values = actors.learner.act(parameters, memory, everybodys(codes), everybodys(last_actions), key)
-        return values
-
-    return ask_teachers
 
 
 def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, limit: int, sharing: Any,
                key: jax.Array) -> Turn:  # fmt: skip
     """Return the turn before the first step of episodes whose first observations are `codes`."""
     num_envs, num_agents, _ = codes.shape
+    by_agent = codes.swapaxes(0, 1)
+    memory = actors.learner.begin(parameters, key, by_agent)
     return Turn(
         states=states,
         codes=codes,
-        memory=actors.learner.begin(parameters, key, codes.swapaxes(0, 1)),
+        memory=memory,
         last_actions=jnp.full((num_agents, num_envs), -1, jnp.int32),
         exploration=actors.exploration.begin(num_agents, num_envs),
         sharing=sharing,
         sharing_memory=actors.sharing.begin(num_agents, num_envs, limit),
+        recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, limit),
         is_live=jnp.ones(num_envs, bool),
     )
 
@@ -176,7 +160,7 @@ def play_episodes(
         codes = jax.vmap(world.observe)(states)
         is_live = turn.is_live & ~outcomes.done
         following = Turn(states, codes, decision.memory, shared.actions, decision.exploration, shared.state,
-                         shared.memory, is_live)  # fmt: skip
+                         shared.memory, shared.recall, is_live)  # fmt: skip
         recorded = Recorded(shared.record, turn.states, rewards, turn.is_live, epsilon) if is_recording else ()
         seen = (codes, shared.actions, rewards, turn.is_live, ends_by_task)
         return following, (seen, shared.traffic, recorded)

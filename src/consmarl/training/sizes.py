@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.training.parts import RunParts
+from consmarl.training.teaching import first_recall
 
 
 def tree_bytes(tree: Any) -> int:
@@ -18,6 +19,18 @@ def episode_bytes(parts: RunParts) -> int:
     """Return how many bytes one episode of the whole team takes in replay."""
     single = dataclasses.replace(parts.replay, capacity=1)
     return tree_bytes(jax.eval_shape(single.init))
+
+
+def recall_bytes(parts: RunParts) -> int:
+    """Return how many bytes teachers' memories of students' episodes take, in all environments of a run."""
+    learner, world = parts.learner, parts.world
+    codes = jax.ShapeDtypeStruct((world.num_agents, parts.num_envs, world.observation_size), world.observation_dtype)
+
+    def before_the_first_step(key: jax.Array, codes: jax.Array) -> Any:
+        memory = learner.begin(learner.parameters(learner.init(key)), key, codes)
+        return first_recall(parts.sharing.teacher_memory, memory, codes, world.episode_limit)
+
+    return tree_bytes(jax.eval_shape(before_the_first_step, jax.random.key(0), codes))
 
 
 def _leaf_bytes(leaf: Any) -> int:

@@ -7,6 +7,7 @@ from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.options import Eligibility
 
 
 class Entry(NamedTuple):
@@ -43,14 +44,28 @@ ASKING = {
         "e_i", "start of sharing", "Agents may ask from the episode after this one on.", "Eq. 8", "start_episode"
     ),
 }
-OF_CONS = {
-    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 6"),
-    "knows": Entry(
+OF_TEACHERS = {  # why a teammate may be silent, by who may teach
+    Eligibility.EITHER: Entry(
         "knows less",
         "why a teammate is silent",
         "A teammate answers only if it has met the observation more often than the student, or has a higher max Q.",
         "Eq. 6",
     ),
+    Eligibility.MORE_FAMILIAR: Entry(
+        "has not seen it more often",
+        "why a teammate is silent",
+        "A teammate answers only if it has met the observation more often than the student: one half of the equation.",
+        "Eq. 6",
+    ),
+    Eligibility.MORE_HOPEFUL: Entry(
+        "does not hope for more",
+        "why a teammate is silent",
+        "A teammate answers only if its max Q is higher than the student's: one half of the equation.",
+        "Eq. 6",
+    ),
+}
+OF_CONS = {
+    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 6"),
     "policy": Entry(
         "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values over T.", "Eq. 5"
     ),
@@ -131,7 +146,11 @@ OF_ADHOC_TD = {
 
 def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
     """Return the entries that pages about these mechanisms need, by key."""
-    found: dict[str, Entry] = {}
+    found: dict[str, Entry] = {
+        each.eligibility.value: OF_TEACHERS[each.eligibility]
+        for each in mechanisms
+        if isinstance(each, Mechanism) and each.eligibility in OF_TEACHERS
+    }
     for kind, entries in ((Mechanism, ASKING), (Cons, OF_CONS), (AdHocTD, OF_ADHOC_TD)):
         if any(isinstance(mechanism, kind) for mechanism in mechanisms):
             found = entries | found

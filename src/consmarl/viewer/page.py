@@ -15,6 +15,7 @@ from consmarl.report.themes import legible
 from consmarl.report.words import plural
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.options import TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.viewer import pairs
 from consmarl.viewer.absorbed import absorbed
@@ -31,6 +32,14 @@ PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and wh
     exchanges.EVALUATION: ("e", "Evaluation", "greedy, without sharing, after {after:,} episodes"),
     exchanges.STAGED: ("s", "Staged", "as training goes on after {after:,} episodes"),
     exchanges.SILENT: ("s", "Staged", "as training goes on after {after:,} episodes, but nobody asks"),
+}
+REMEMBERED = {  # what teammates remembered when they looked at a student's place
+    TeacherMemory.STUDENT: "Teammates looked at this through their own networks, but with the student's memory.",
+    TeacherMemory.STUDENT_AFTER_STEP: "Teammates looked at this through their own networks, but with the student's "
+    "memory from after this step.",
+    TeacherMemory.OWN: "Teammates looked at this with the memory of what they had seen themselves.",
+    TeacherMemory.HISTORY: "Teammates remembered the student's episode: their own networks had gone through all that "
+    "it saw and did before.",
 }
 CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
 
@@ -147,7 +156,8 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
     if isinstance(sharing, Mechanism):
         purse = sharing.purse(first.num_agents, first.num_actions)
         described |= {"start_episode": sharing.start_episode, "budgets": purse._asdict(),
-                      "ask_gate": sharing.ask_gate.value,
+                      "ask_gate": sharing.ask_gate.value, "hope_margin": sharing.hope_margin,
+                      "remembered": REMEMBERED[sharing.teacher_memory],
                       "has_answer_budget": sharing.enforces_answer_budget}  # fmt: skip
     if world:
         described["world"] = {
@@ -198,7 +208,11 @@ def _settings(viewed: Viewed) -> list[list[str]]:
         ("preset", viewed.config.preset.value),
         ("who may ask", sharing.ask_gate.value),
         ("when", sharing.ask_when.value),
+        ("who may teach", sharing.eligibility.value),
+        ("what teachers remember", sharing.teacher_memory.value),
     ]
+    if sharing.hope_margin:
+        rows.append(("hoping for more means by more than", f"{sharing.hope_margin:g}"))
     if isinstance(sharing, Cons):
         rows += [
             ("which knowledge counts", sharing.knowledge.value),

@@ -60,7 +60,9 @@ class Exchange {
   }
 
   gate(episode, step, agent) {
-    return this.run.ask_gate !== "always" && !episode.at("steps/is_exploring", step, agent) ? ", had it explored" : "";
+    const isExploring = episode.at("steps/is_exploring", step, agent) === 1, { ask_gate: gate } = this.run;
+    if (gate === "exploiting") return isExploring ? ", had it not explored" : "";
+    return gate !== "always" && !isExploring ? ", had it explored" : "";
   }
 
   howDrawn(episode, request, did) {

@@ -17,7 +17,8 @@ class Teachers {
     if (silent.length > MOST_SILENT) body.append(this.fold(episode, request, silent, lines));
     body.append(...lines);
     const table = scrolling(make("table", { class: "teachers" }, this.head(), body));
-    return body.querySelector("[data-counts='0']") ? [table, make("p", { class: "note" }, NO_WEIGHT)] : [table];
+    const notes = body.querySelector("[data-counts='0']") ? [this.run.remembered, NO_WEIGHT] : [this.run.remembered];
+    return [table, ...notes.map((words) => make("p", { class: "note" }, words))];
   }
 
   head() {
@@ -77,14 +78,15 @@ class Teachers {
 
   replyWords(reply, numVisits) {
     if (reply === REPLIES.ANSWERED) return "answers";
-    const isNew = reply === REPLIES.KNOWS_LESS && numVisits === 0;
+    const isNew = [REPLIES.KNOWS_LESS, REPLIES.NOT_MORE_FAMILIAR].includes(reply) && numVisits === 0;
     return `silent: ${this.reason(reply)}${isNew ? ", never saw it" : ""}`;
   }
 
   reason(reply) {
     return {
       [REPLIES.NO_BUDGET]: "no budget", [REPLIES.NEVER_SEEN]: "never saw it", [REPLIES.KNOWS_LESS]: "knows less",
-      [REPLIES.UNIMPORTANT]: "not important enough",
+      [REPLIES.UNIMPORTANT]: "not important enough", [REPLIES.NOT_MORE_FAMILIAR]: "has not seen it more often",
+      [REPLIES.NOT_MORE_HOPEFUL]: this.run.hope_margin ? `does not hope for ${this.run.hope_margin} more` : "does not hope for more",
     }[reply];
   }
 }

@@ -1,0 +1,70 @@
+"""What agents saw and did in this episode, outside compiled code: for teachers who remember a student's episode."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from consmarl.errors import UsageError
+
+NO_ACTION = -1  # there is no last action in the first step
+
+
+class History(NamedTuple):
+    """One agent's episode up to now."""
+
+    observations: NDArray[Any]  # [step, …], the last being what it sees now
+    last_actions: NDArray[np.int64]  # [step], what it had done before each of them; −1 at first
+
+
+class Histories:
+    """A team's episode, of which every agent's part can be had as a `History`."""
+
+    PARTS: ClassVar = ("observations", "actions")
+
+    def __init__(self, num_agents: int) -> None:
+        """Nothing was seen or done."""
+        self._seen: list[list[NDArray[Any]]] = [[] for _ in range(num_agents)]
+        self._done: list[list[int]] = [[] for _ in range(num_agents)]
+
+    def check(self, observations: Sequence[ArrayLike] | NDArray[Any]) -> None:
+        """Refuse observations that cannot be put beside those from before."""
+        for agent, (seen, each) in enumerate(zip(self._seen, observations, strict=True)):
+            if seen and np.shape(each) != seen[0].shape:
+                raise UsageError(
+                    f"an agent's observations must be of one shape where teachers remember them: agent {agent}'s had "
+                    f"{seen[0].shape}, and this one has {np.shape(each)}."
+                )
+
+    def see(self, observations: Sequence[ArrayLike] | NDArray[Any]) -> None:
+        """Keep what everybody sees now."""
+        for seen, each in zip(self._seen, observations, strict=True):
+            seen.append(np.array(each))  # a copy: environments may reuse theirs
+
+    def act(self, actions: NDArray[np.int64]) -> None:
+        """Keep what everybody does now."""
+        for done, each in zip(self._done, actions.tolist(), strict=True):
+            done.append(each)
+
+    def of(self, agent: int) -> History:
+        """Return an agent's episode up to what it sees now, before it acts."""
+        return History(np.stack(self._seen[agent]), np.array([NO_ACTION, *self._done[agent]], np.int64))
+
+    def to_arrays(self, agent: int) -> dict[str, NDArray[Any]]:
+        """Return an agent's part as arrays, between steps."""
+        seen = self._seen[agent]
+        return {"observations": np.stack(seen) if seen else np.zeros(0), "actions": np.array(self._done[agent], int)}
+
+    @classmethod
+    def from_arrays(cls, agents: Sequence[dict[str, NDArray[Any]]]) -> Self:
+        """Read what `to_arrays` returned for each agent."""
+        histories = cls(len(agents))
+        for agent, arrays in enumerate(agents):
+            if len(arrays["observations"]) != len(arrays["actions"]):
+                raise UsageError(
+                    "observations and actions do not fit together: they were changed since they were saved."
+                )
+            histories._seen[agent] = list(arrays["observations"])
+            histories._done[agent] = arrays["actions"].tolist()
+        return histories

@@ -1,0 +1,175 @@
+"""Teachers in a student's place: every agent values the actions there, with what it is to remember.
+
+Networks differ, so a hidden state of one means nothing to another. With `TeacherMemory.HISTORY` a teacher remembers
+what its own network makes of the student's episode. Such memories are brought up to date for students who ask, and go
+on from where they were left. So no step is gone through twice, and steps after which nobody asks are not gone through
+at all: the cost follows the requests, and is never more than that of going on in every step. In a small team all
+memories go on together, which takes hardly longer than a few of them.
+
+Axes: a pair is a student in an environment, `[pair]` being `[student · env]`; memories have `[teacher, pair, …]`.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.learners.interface import AnyLearner
+from consmarl.sharing.interface import Prepared, PrepareTeachers
+from consmarl.sharing.options import TeacherMemory
+
+MOST_TOGETHER = 32  # pairs whose memories all go on together
+PAIRS_AT_ONCE = 8  # where there are more pairs: how many memories go on at once
+
+
+class Teachers(NamedTuple):
+    """Agents who may be asked."""
+
+    learner: AnyLearner
+    parameters: Any
+    remember: TeacherMemory
+    key: jax.Array  # the learner's in this step
+
+    def act(self, memory: Any, codes: jax.Array, last_actions: jax.Array) -> tuple[Any, jax.Array]:
+        """Let everybody act in the same places: memory [teacher, row, …], codes [row, code], last actions [row]."""
+        num_agents = self.learner.spec.num_agents
+
+        def everybodys(rows: jax.Array) -> jax.Array:
+            return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
+
+        # whoever can act for itself can act for another: a teacher is an agent with somebody else's observation
+        return self.learner.act(self.parameters, memory, everybodys(codes), everybodys(last_actions), self.key)
+
+
+class Place(NamedTuple):
+    """Where agents are before a step; [agent, env, …]."""
+
+    codes: jax.Array
+    last_actions: jax.Array
+    memory: Any  # what each remembers
+    memory_after: Any  # and will remember after the step
+    step: jax.Array  # int32
+
+
+class Recall(NamedTuple):
+    """What teachers remember of students' episodes."""
+
+    memory: Any  # [teacher, pair, …]
+    num_steps: jax.Array  # int32 [pair], how many steps of the episode are in it
+    codes: jax.Array  # [step, pair, code], what students saw
+    last_actions: jax.Array  # int32 [step, pair], what they had done before
+
+
+def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int) -> Any:
+    """Return what teachers remember before the first step, codes being [agent, env, code]; () where it is nothing."""
+    if remember is not TeacherMemory.HISTORY:
+        return ()
+    num_agents, num_envs, size = codes.shape
+    num_pairs = num_agents * num_envs
+
+    def of_every_student(leaf: jax.Array) -> jax.Array:
+        """In a student's place a teacher begins as in its own."""
+        repeated = jnp.broadcast_to(leaf[:, None], (num_agents, num_agents, *leaf.shape[1:]))
+        return repeated.reshape(num_agents, num_pairs, *leaf.shape[2:])
+
+    return Recall(
+        memory=jax.tree.map(of_every_student, memory),
+        num_steps=jnp.zeros(num_pairs, jnp.int32),
+        codes=jnp.zeros((episode_limit, num_pairs, size), codes.dtype),
+        last_actions=jnp.zeros((episode_limit, num_pairs), jnp.int32),
+    )
+
+
+def in_students_place(teachers: Teachers, place: Place, recall: Any) -> PrepareTeachers:
+    """Return a function that gets teachers ready for the students who ask."""
+    if teachers.remember is TeacherMemory.HISTORY:
+        noted = _noted(recall, place)
+        return lambda is_asking: _with_history(teachers, place, noted, is_asking.reshape(-1))
+    return lambda _is_asking: Prepared(_with_memory_of_now(teachers, place), recall)
+
+
+def _with_memory_of_now(teachers: Teachers, place: Place) -> Any:
+    num_agents = place.last_actions.shape[0]
+
+    def of_students(leaf: jax.Array, students: jax.Array, envs: jax.Array) -> jax.Array:
+        rows = leaf[students, envs]
+        return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
+
+    def ask_teachers(students: jax.Array, envs: jax.Array) -> jax.Array:
+        if teachers.remember is TeacherMemory.OWN:
+            memory = jax.tree.map(lambda leaf: leaf[:, envs], place.memory)
+        else:
+            is_after = teachers.remember is TeacherMemory.STUDENT_AFTER_STEP
+            remembered = place.memory_after if is_after else place.memory
+            memory = jax.tree.map(lambda leaf: of_students(leaf, students, envs), remembered)
+        return teachers.act(memory, place.codes[students, envs], place.last_actions[students, envs])[1]
+
+    return ask_teachers
+
+
+def _with_history(teachers: Teachers, place: Place, recall: Recall, is_asking: jax.Array) -> Prepared:
+    num_envs = place.last_actions.shape[1]
+    go_on = _go_on_together if is_asking.size <= MOST_TOGETHER else _go_on_by_lists
+    recall = go_on(teachers, recall, is_asking, place.step)
+
+    def ask_teachers(students: jax.Array, envs: jax.Array) -> jax.Array:
+        memory = jax.tree.map(lambda leaf: leaf[:, students * num_envs + envs], recall.memory)
+        return teachers.act(memory, place.codes[students, envs], place.last_actions[students, envs])[1]
+
+    return Prepared(ask_teachers, recall)
+
+
+def _noted(recall: Recall, place: Place) -> Recall:
+    """Keep what students see now and did before."""
+    seen = place.codes.reshape(recall.codes.shape[1:])
+    return recall._replace(
+        codes=jax.lax.dynamic_update_index_in_dim(recall.codes, seen, place.step, 0),
+        last_actions=jax.lax.dynamic_update_index_in_dim(
+            recall.last_actions, place.last_actions.reshape(-1), place.step, 0
+        ),
+    )
+
+
+def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
+    """Bring all memories up to this step, if anybody asks."""
+    first = recall.num_steps[0]
+    last = jnp.where(jnp.any(is_asking), step, first)
+
+    def next_step(number: jax.Array, memory: Any) -> Any:
+        return teachers.act(memory, recall.codes[number], recall.last_actions[number])[0]
+
+    memory = jax.lax.fori_loop(first, last, next_step, recall.memory)
+    return recall._replace(memory=memory, num_steps=jnp.full_like(recall.num_steps, last))
+
+
+def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
+    """Bring the memories up to this step that are asked for, a few at once."""
+    # those furthest behind come first, so that the members of a list have about as far to go
+    queue = jnp.argsort(jnp.where(is_asking, recall.num_steps, jnp.iinfo(jnp.int32).max))
+    num_asking = jnp.sum(is_asking)
+
+    def next_ones(progress: tuple[jax.Array, Any, jax.Array]) -> tuple[jax.Array, Any, jax.Array]:
+        num_done, everything, num_steps = progress
+        pairs = jax.lax.dynamic_slice_in_dim(queue, num_done, PAIRS_AT_ONCE)
+        begin = num_steps[pairs]
+        first = jnp.min(jnp.where(is_asking[pairs], begin, step))
+        is_going = begin >= first  # all who ask, and whoever else in the list is as far
+
+        def next_step(number: jax.Array, memory: Any) -> Any:
+            after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])
+            is_due = is_going & (begin <= number)
+            return jax.tree.map(lambda new, old: jnp.where(_like(is_due, new), new, old), after, memory)
+
+        memory = jax.tree.map(lambda leaf: leaf[:, pairs], everything)
+        memory = jax.lax.fori_loop(first, step, next_step, memory)
+        everything = jax.tree.map(lambda leaf, rows: leaf.at[:, pairs].set(rows), everything, memory)
+        return num_done + PAIRS_AT_ONCE, everything, num_steps.at[pairs].set(jnp.where(is_going, step, begin))
+
+    begun = (jnp.zeros((), jnp.int32), recall.memory, recall.num_steps)
+    _, memory, num_steps = jax.lax.while_loop(lambda progress: progress[0] < num_asking, next_ones, begun)
+    return recall._replace(memory=memory, num_steps=num_steps)
+
+
+def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:
+    """Shape flags [pair] so that they go with rows [teacher, pair, …]."""
+    return flags.reshape((1, -1) + (1,) * (rows.ndim - 2))
