@@ -91,9 +91,10 @@ PRESETS: dict[Preset, PresetEntry] = {
             Row(
                 {
                     "learn.trace_decay": 0.9,
+                    "learn.settle_after": 0.5,
                     "learn.trace_tolerance": 0.5,
                     "coverage_bonus": 0.3,
-                    "coverage_after": 0.3,
+                    "coverage_after": 0.5,
                     "epsilon_final": 0.01,
                 },
                 worlds=(WorldFamily.GOLD_MINER,),
