@@ -19,7 +19,7 @@ from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
 
 MOST_TOGETHER = 32  # pairs whose memories all go on together
-PAIRS_AT_ONCE = 8  # where there are more pairs: how many memories go on at once
+PAIRS_AT_ONCE = 4  # where there are more pairs: how many memories go on at once
 
 
 class Teachers(NamedTuple):
