@@ -1,6 +1,6 @@
 """Core-minutes until IQL with the recommended settings reaches what the authors' released CONS returns, and holds it.
 
-`python -m benchmarks.time_to_return`, `--envs pgm-3ag --seeds 10 11 12` for a part of it. A run counts as there with the
+`python -m benchmarks.time_to_return`, `--envs pgm-3ag --seeds 10 11 12` for a part of it. A run is there with the
 first of three evaluations in a row that reach the level. Time is the processor time of training on one pinned core;
 compiling and evaluating are left out, as they are of the release's figure.
 """
@@ -54,7 +54,7 @@ def time_to(env: str, seed: int, episodes: int) -> dict[str, Any]:
     import consmarl
 
     pin_to_one_core()
-    config = consmarl.TrainConfig(env=env, seed=seed, episodes=episodes, preset="recommended").resolved()
+    config = consmarl.TrainConfig(env=env, seed=seed, episodes=episodes, preset=consmarl.Preset.RECOMMENDED).resolved()
     trainer = config.trainer()
     rounds = config.evaluation_period // config.round_episodes
     state, level = trainer.init(seed), RELEASES[env].level

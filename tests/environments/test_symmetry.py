@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import consmarl
-from consmarl.training.mirroring import Mirroring
-
 from consmarl.learners.interface import EpisodeBatch
+from consmarl.training.mirroring import Mirroring
 
 WALKERS = [id for id in consmarl.world_ids() if consmarl.make(id).symmetries]
 

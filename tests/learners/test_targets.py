@@ -68,7 +68,7 @@ def situations(draw):
 
 
 def targets_of(learner, rewards, values, is_best, num_steps, terminated):
-    following = Following(jnp.asarray(values), jnp.asarray(is_best))
+    following = Following(jnp.asarray(values), jnp.asarray(is_best), jnp.asarray(0.0))
     return np.asarray(_targets(learner, jnp.asarray(rewards), following, episodes(num_steps, terminated)))
 
 
@@ -140,9 +140,9 @@ def test_a_trace_by_hand():
     goes_on, mask = jnp.array([[1.0], [1.0], [0.0]]), step_mask(jnp.array([3]), 3)
     is_best = jnp.array([[False], [True], [True]])
     arguments = (rewards, goes_on, values, has_next(mask) & is_best)
-    watkins = lambda_targets(*arguments, jnp.zeros((3, 1), bool), 0.5, 1.0)
+    watkins = lambda_targets(*arguments, jnp.zeros((3, 1)), 0.5, 1.0)
     assert watkins[:, 0].tolist() == [1.0, 6.0, 10.0]  # −1 + 2, −1 + (4 + 10) / 2, 10
-    optimistic = lambda_targets(*arguments, has_next(mask), 0.5, 1.0)
+    optimistic = lambda_targets(*arguments, has_next(mask) * 1.0, 0.5, 1.0)
     assert optimistic[:, 0].tolist() == [3.0, 6.0, 10.0]  # −1 + (2 + 6) / 2: better than 2 came of it
 
 
@@ -193,3 +193,54 @@ def test_a_team_keeps_its_trace_only_where_everybody_did_what_is_best():
     following = learner._following(ValueNetworks(values, ()), values[:, 1:], actions, jnp.zeros((3, 1, 2)), None)
     assert following.values[:, 0].tolist() == [2.0, 2.0, 2.0]
     assert following.is_best[:2, 0].tolist() == [True, False]
+
+
+SETTLING = dict(settle_after=0.5, trace_tolerance=0.5, run_updates=100)
+
+
+def state_after(learner, num_updates):
+    return learner.init(jax.random.key(0))._replace(num_updates=jnp.asarray(num_updates))
+
+
+def test_a_learner_settles_from_a_share_of_its_run_to_its_end():
+    learner = learner_of(Target.OPTIMISTIC, **SETTLING)
+    settled = [float(learner.settled(state_after(learner, number))) for number in (0, 50, 75, 100, 120)]
+    np.testing.assert_allclose(settled, [0, 0, 0.5, 1, 1])
+    plain = learner_of(Target.OPTIMISTIC)
+    assert plain.settled(state_after(plain, 10)) is None
+
+
+def some_episodes(seed):
+    rng = np.random.default_rng(seed)
+    values_t = jnp.asarray(rng.normal(size=(STEPS, EPISODES, ACTIONS)))
+    actions = jnp.asarray(rng.integers(0, ACTIONS, (STEPS, EPISODES)))
+    rewards = jnp.asarray(rng.normal(size=(STEPS, EPISODES)))
+    return rewards, following_best(values_t, actions), episodes([6, 4, 1], [0, 1, 1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_before_it_settles_it_is_optimistic_and_afterwards_it_is_watkins(seed):
+    rewards, following, batch = some_episodes(seed)
+    settling = learner_of(Target.OPTIMISTIC, **SETTLING | {"trace_tolerance": 0.0})
+    for settled, kind in ((0.0, Target.OPTIMISTIC), (1.0, Target.WATKINS)):
+        expected = learner_of(kind).targets(rewards, following, batch)
+        np.testing.assert_array_equal(settling.targets(rewards, following, batch, jnp.asarray(settled)), expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_once_settled_actions_nearly_as_good_as_the_best_keep_the_trace(seed):
+    rewards, following, batch = some_episodes(seed)
+    settling = learner_of(Target.WATKINS, **SETTLING)
+    for settled in (0.0, 0.4, 1.0):
+        near = following._replace(is_best=following.is_best | (following.shortfall <= 0.5 * settled))
+        expected = learner_of(Target.WATKINS).targets(rewards, near, batch)
+        np.testing.assert_array_equal(settling.targets(rewards, following, batch, jnp.asarray(settled)), expected)
+
+
+def test_how_far_an_action_falls_short_is_judged_by_whoever_chooses():
+    target_t, online_t = jnp.array([[[5.0, 0.0]]] * 2), jnp.array([[[0.9, 1.0]]] * 2)
+    actions = jnp.array([[0], [0]])
+    assert following_best(target_t, actions).shortfall[0, 0] == 0
+    following = following_best(target_t, actions, online_t)
+    assert following.shortfall[0, 0] == pytest.approx(0.1)
+    assert following.values[0, 0] == 0.0  # the target network's value of what the online network likes best

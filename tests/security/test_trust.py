@@ -207,7 +207,7 @@ def test_a_sweeps_worker_runs_what_the_user_trusts():
     assert not Path("runs").exists()
     (run,) = runs_of(SweepRequest(config=file))
     (Path("runs") / run.name).mkdir(parents=True)  # as if it had begun, so that the worker reads this file as well
-    (Path("runs") / run.name / "config.json").write_text(run.config.to_json())
+    (Path("runs") / run.name / "config.json").write_text(run.config.resolved().to_json())
     assert main([*command, "--trust"]) == 0
     assert (Path("runs") / run.name / "result.json").is_file()
 

@@ -255,7 +255,7 @@ def test_an_advisor_that_shares_nothing_for_long_says_so():
 def test_a_start_that_nobody_gave_fits_the_episodes_to_come():
     # warnings are errors here
     assert Advisor(3, 2, episodes=2_000).sharing == Cons(start_episode=250)
-    assert Advisor(3, 2, Cons.preset("recommended"), episodes=100_000).sharing.start_episode == 5_000
+    assert Advisor(3, 2, Cons.preset("recommended"), episodes=100_000).sharing.start_episode == 1_000
     assert Advisor(3, 2, Cons(start_episode=300), episodes=2_000).sharing.start_episode == 300
     assert Advisor(3, 2, Cons(start_episode=300)).sharing.start_episode == 300
 

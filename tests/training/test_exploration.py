@@ -7,6 +7,7 @@ import pytest
 
 from consmarl.training.exploration import (
     EpsilonGreedy,
+    EpsilonGreedyTogether,
     EpsilonSquared,
     EpsilonZGreedy,
     Greedy,
@@ -24,7 +25,15 @@ def chosen(exploration, epsilon, seed=0, state=None):
 
 
 @pytest.mark.parametrize(
-    ("exploration", "rate"), [(EpsilonGreedy(), 0.3), (EpsilonSquared(), 0.09), (EpsilonZGreedy(), 0.3), (Greedy(), 0)]
+    ("exploration", "rate"),
+    [
+        (EpsilonGreedy(), 0.3),
+        (EpsilonGreedyTogether(), 0.3),
+        (EpsilonGreedyTogether(share=1.0), 0.3),
+        (EpsilonSquared(), 0.09),
+        (EpsilonZGreedy(), 0.3),
+        (Greedy(), 0),
+    ],
 )
 def test_the_first_step_explores_as_often_as_it_should(exploration, rate):
     choice = chosen(exploration, 0.3)
@@ -33,6 +42,17 @@ def test_the_first_step_explores_as_often_as_it_should(exploration, rate):
     if rate:
         shares = np.bincount(np.asarray(choice.actions[choice.is_exploring]), minlength=4) / choice.is_exploring.sum()
         np.testing.assert_allclose(shares, 0.25, atol=0.04)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_team_that_draws_as_one_explores_at_one_moment_with_one_action(share):
+    choice = chosen(EpsilonGreedyTogether(share), 0.3)
+    first, second = choice.is_exploring[:2]
+    # drawn as one, both explore with probability 0.3; each for itself, 0.09
+    assert float((first & second).mean()) == pytest.approx(share * 0.3 + (1 - share) * 0.09, abs=0.025)
+    is_same = (choice.actions[0] == choice.actions[1])[first & second]
+    expected = (share * 0.3 + (1 - share) * 0.09 / 4) / (share * 0.3 + (1 - share) * 0.09)
+    assert float(is_same.mean()) == pytest.approx(expected, abs=0.05)
 
 
 def test_runs_are_as_long_as_their_law_says():
@@ -62,6 +82,12 @@ def test_epsilon_falls_by_equal_parts_with_environment_steps():
     schedule = LinearSchedule()
     values = schedule(jnp.array([0, 1, 25_000, 50_000, 10**7]))
     np.testing.assert_allclose(values, [1, 1 - 0.95 / 50_000, 0.525, 0.05, 0.05], atol=1e-6)
+
+
+def test_epsilon_can_go_on_falling_to_the_end_of_a_run():
+    schedule = LinearSchedule(1.0, 0.1, 100, final=0.02, final_steps=500)
+    values = schedule(jnp.array([0, 50, 100, 300, 500, 10**7]))
+    np.testing.assert_allclose(values, [1, 0.55, 0.1, 0.06, 0.02, 0.02], atol=1e-6)
 
 
 def test_greedy_takes_the_first_of_equals():

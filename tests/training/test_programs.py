@@ -175,7 +175,7 @@ def test_the_programs_of_every_run_can_be_kept(env):
 def test_a_description_tells_all_that_a_part_is_made_of():
     assert description((1, 1.0, "a", None, np.dtype(np.uint8))) == "builtins.tuple(1, 1.0, 'a', None, dtype |u1)"
     assert description(SCHEDULE) == (
-        "consmarl.training.exploration.LinearSchedule(start=1.0, end=0.5, anneal_steps=10)"
+        "consmarl.training.exploration.LinearSchedule(start=1.0, end=0.5, anneal_steps=10, final=None, final_steps=0)"
     )
     with pytest.raises(TypeError):
         description(lambda: None)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
-from consmarl.environments.symmetry import Symmetry, grid_symmetries
 from consmarl.environments.interface import MAX_CODE, DrawsT, Environment, LayoutT, StateT
+from consmarl.environments.symmetry import Symmetry, grid_symmetries
 from consmarl.errors import UsageError
 
 WALK_NAMES = ("stay", "down", "left", "up", "right")

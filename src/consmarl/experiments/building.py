@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from consmarl.environments.foreign import foreign_world, is_foreign
 from consmarl.environments.registry import make
+from consmarl.experiments.checks import check_fits_world
 from consmarl.experiments.explorations import EXPLORATIONS
 from consmarl.experiments.limits import check_steps
+from consmarl.experiments.methods import OF_LOOP
 from consmarl.experiments.settings import settings_from
 from consmarl.learners.interface import AnyLearner, TeamSpec
 from consmarl.training.loop import Trainer
@@ -33,15 +35,20 @@ def build_trainer(config: "TrainConfig") -> AnyTrainer:
 
 def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
     """Return what goes with a world; the configuration leaves nothing open."""
+    check_fits_world(config, world)
     return dict(
         learner=_learner(config, TeamSpec.of(world)),
         exploration=EXPLORATIONS[config.exploration_kind],
         epsilon=config.epsilon(world.episode_limit),
         sharing=config.mechanism,
-        batch_episodes=config.batch_episodes,
-        replay_episodes=config.replay_episodes,
-        warmup_steps=config.warmup_steps,
+        **{name: getattr(config, name) for name in OF_LOOP if getattr(config, name) is not None},
+        coverage_start=_coverage_start(config),
     )
+
+
+def _coverage_start(config: "TrainConfig") -> int:
+    """Return after which episode the bonus counts; runs without one share a program, however long they are."""
+    return int((config.coverage_after or 0) * config.episodes) if config.coverage_bonus else 0
 
 
 def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
@@ -58,4 +65,7 @@ def _learner(config: "TrainConfig", spec: TeamSpec) -> AnyLearner:
         # an update follows each episode; a rate that stays needs no number, and runs of any length share a program
         anneal_updates=config.episodes if end < 1 else 1,
     )
-    return cast("AnyLearner", dataclasses.replace(learner, optimiser=optimiser))
+    changes: dict[str, Any] = {"optimiser": optimiser}
+    if getattr(learner, "settle_after", 1) < 1:
+        changes["run_updates"] = config.episodes
+    return cast("AnyLearner", dataclasses.replace(learner, **changes))

@@ -1,6 +1,6 @@
 """What can be said against a configuration before anything is built."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from consmarl.environments import validation
 from consmarl.environments.foreign import is_foreign
@@ -24,11 +24,12 @@ def check_numbers(config: "TrainConfig") -> None:
             validation.whole_number(name, getattr(config, name), least=least)
     for name in ("evaluation_episodes", "final_episodes"):
         num_evaluated(name, getattr(config, name))
-    for name in ("epsilon_start", "epsilon_end"):
+    for name in ("epsilon_start", "epsilon_end", "epsilon_final"):
         if getattr(config, name) is not None:
             validation.probability(name, getattr(config, name))
-    if config.discount is not None:
-        validation.fraction("discount", config.discount)
+    for name in ("discount", "coverage_after"):
+        if getattr(config, name) is not None:
+            validation.fraction(name, getattr(config, name))
     rate, end = config.learning_rate, config.learning_rate_end
     if rate is not None and validation.finite_number("learning_rate", rate) <= 0:
         raise UsageError(f"learning_rate must be above 0, not {rate}.")
@@ -37,6 +38,9 @@ def check_numbers(config: "TrainConfig") -> None:
             f"learning_rate_end must be above 0 and at most 1, not {end}: it is the share of the learning rate that is "
             "left at the end of the run, and the rate may fall but not rise."
         )
+    bonus = config.coverage_bonus
+    if bonus is not None and validation.finite_number("coverage_bonus", bonus) < 0:
+        raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
     for number in config.record:
         if validation.whole_number("each number of record", number, least=0) >= config.episodes:
             raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {config.episodes}.")
@@ -49,6 +53,14 @@ def check_world(config: "TrainConfig") -> None:
         if is_foreign(config.env) and number not in (None, 1):
             how = "one episode at a time" if name == "num_envs" else "on one device"
             raise UsageError(f"{config.env} steps in Python, {how}: {name} is 1, not {number}.")
+
+
+def check_fits_world(config: "TrainConfig", world: Any) -> None:
+    """Refuse ways of learning that only some worlds allow."""
+    if config.mirror_episodes and not getattr(world, "symmetries", ()):
+        raise UsageError(f"{config.env} is not the same seen in a mirror: mirror_episodes must be off.")
+    if config.coverage_bonus and not getattr(world, "num_places", 0):
+        raise UsageError(f"observations in {config.env} do not tell what is in view: coverage_bonus must be 0.")
 
 
 def check_periods(config: "TrainConfig") -> None:

@@ -70,9 +70,12 @@ class TrainConfig:
     epsilon_start: float | None = None
     """Probability of exploring at first [P: 1; C: 0.5 for ga-comm]."""
     epsilon_end: float | None = None
-    """Probability of exploring in the end [P: 0.05; C: 0.02 for ga-comm]."""
+    """Probability of exploring after `epsilon_anneal_steps` [P: 0.05; C: 0.02 for ga-comm]."""
     epsilon_anneal_steps: int | None = None
     """Environment steps from the one to the other [P: 50,000; C: those of 750 episodes for ga-comm]."""
+    epsilon_final: float | None = None
+    """Probability of exploring at the end of the run; from epsilon_end on it changes in equal parts
+    [P: as epsilon_end]."""
     weights: Weights | None = None
     """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere; ours: shared for
     vdn and qmix]."""
@@ -97,6 +100,14 @@ class TrainConfig:
     """Episodes that replay holds [P: 10,000]."""
     warmup_steps: int | None = None
     """Environment steps stored before learning begins [C: 5,000]."""
+    mirror_episodes: bool | None = None
+    """Whether to learn from mirrored and rotated episodes as well, where the world is the same seen that way
+    [P: no]."""
+    coverage_bonus: float | None = None
+    """Reward to learn from for every cell that comes into view for the first time in an episode; returns are reported
+    without it [P: 0]."""
+    coverage_after: float | None = None
+    """Share of the run after which coverage_bonus counts [ours: 0]."""
     bootstrap_time_limit: bool | None = None
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None
@@ -159,7 +170,10 @@ class TrainConfig:
         there = with_preset(self)
         own = {"start": there.epsilon_start, "end": there.epsilon_end, "anneal_steps": there.epsilon_anneal_steps}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-        return dataclasses.replace(self.entry.epsilon(episode_limit), **given)
+        schedule = dataclasses.replace(self.entry.epsilon(episode_limit), **given)
+        if there.epsilon_final in (None, schedule.end):
+            return schedule
+        return dataclasses.replace(schedule, final=there.epsilon_final, final_steps=self.episodes * episode_limit)
 
     @property
     def sharing_start(self) -> int | None:

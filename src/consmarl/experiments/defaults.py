@@ -12,6 +12,7 @@ from consmarl.environments.foreign import is_foreign
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
 from consmarl.experiments.learn_options import LearnOptions
+from consmarl.experiments.methods import OF_LOOP
 from consmarl.experiments.presets import WorldFamily, family_of
 from consmarl.experiments.reading import BY_DEFAULT, changed, every_setting
 from consmarl.experiments.settings import settings_from
@@ -97,11 +98,13 @@ def _defaults(config: "TrainConfig", world: Any) -> dict[str, Any]:
 
 def _epsilon(config: "TrainConfig", world: Any) -> dict[str, Any]:
     schedule = config.epsilon(1 if world is None else world.episode_limit)
-    is_known = world is not None or schedule == config.epsilon(2)  # however long episodes are
+    # however long episodes are
+    is_known = world is not None or schedule.anneal_steps == config.epsilon(2).anneal_steps
     return {
         "epsilon_start": schedule.start,
         "epsilon_end": schedule.end,
         "epsilon_anneal_steps": schedule.anneal_steps if is_known else None,
+        "epsilon_final": schedule.end if schedule.final is None else schedule.final,
     }
 
 
@@ -118,7 +121,8 @@ def learners_own(config: "TrainConfig") -> dict[str, Any]:
         "learning_rate": optimiser.learning_rate,
         "learning_rate_end": optimiser.final_share,
         **{name: own[name] for name in ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit")},
-        **{name: of_loop[name] for name in ("batch_episodes", "replay_episodes", "warmup_steps")},
+        **{name: of_loop[name] for name in OF_LOOP},
+        "coverage_after": 0.0,
         **{f"learn.{each.name}": own[each.name] for each in dataclasses.fields(LearnOptions) if each.name in own},
     }
     if entry.has("weights"):

@@ -4,6 +4,7 @@ import enum
 
 from consmarl.training.exploration import (
     EpsilonGreedy,
+    EpsilonGreedyTogether,
     EpsilonSquared,
     EpsilonZGreedy,
     Exploration,
@@ -15,6 +16,7 @@ class ExplorationKind(enum.Enum):
     """Ways to explore."""
 
     EPSILON_GREEDY = "epsilon-greedy"
+    EPSILON_GREEDY_TOGETHER = "epsilon-greedy-together"
     EPSILON_SQUARED = "epsilon-squared"
     EPSILON_Z_GREEDY = "epsilon-z-greedy"
     POLICY = "policy"
@@ -22,6 +24,7 @@ class ExplorationKind(enum.Enum):
 
 EXPLORATIONS: dict[ExplorationKind, Exploration] = {
     ExplorationKind.EPSILON_GREEDY: EpsilonGreedy(),
+    ExplorationKind.EPSILON_GREEDY_TOGETHER: EpsilonGreedyTogether(),
     ExplorationKind.EPSILON_SQUARED: EpsilonSquared(),
     ExplorationKind.EPSILON_Z_GREEDY: EpsilonZGreedy(),
     ExplorationKind.POLICY: SampledPolicy(),

@@ -13,6 +13,7 @@ from consmarl.errors import UsageError
 from consmarl.learners.interface import AnyLearner
 from consmarl.learners.iql import TargetMemory
 from consmarl.learners.td import Target
+from consmarl.networks.drqn import Head
 from consmarl.records import settle
 
 
@@ -29,6 +30,14 @@ class LearnOptions:
     """What values are learned towards; all but GA-Comm [P: one-step]."""
     trace_decay: float | None = None
     """Lambda of targets that look further than one step; all but GA-Comm [ours: 0.8]."""
+    settle_after: float | None = None
+    """Share of the run after which optimism fades, and trace_tolerance comes in, in equal parts until its end; all but
+    GA-Comm [P: 1, never]."""
+    trace_tolerance: float | None = None
+    """How much worse than the best an action may look in the end and still count as best, so that the trace goes on
+    through it; all but GA-Comm [P: 0]."""
+    head: Head | None = None
+    """How action values are read off a network's memory; all but GA-Comm [P: plain]."""
     target_memory: TargetMemory | None = None
     """From where on the target network remembers; IQL and those that learn as it does, SEQL [C: next-observations]."""
     others_weight: float | None = None
@@ -62,9 +71,9 @@ class LearnOptions:
         for name, value in self.given().items():
             if name in ("value_size", "mixer_size", "num_strategies", "attention_size"):
                 validation.whole_number(f"learn.{name}", value, least=2 if name == "num_strategies" else 1)
-            elif name in ("expectile", "ideal_weight", "trace_decay"):
+            elif name in ("expectile", "ideal_weight", "trace_decay", "settle_after"):
                 validation.fraction(f"learn.{name}", value)
-            elif name.endswith("_weight") and validation.finite_number(f"learn.{name}", value) < 0:
+            elif name.endswith(("_weight", "_tolerance")) and validation.finite_number(f"learn.{name}", value) < 0:
                 raise UsageError(f"learn.{name} must be at least 0, not {value}.")
             elif name.endswith("_rate") and validation.finite_number(f"learn.{name}", value) <= 0:
                 raise UsageError(f"learn.{name} must be above 0, not {value}.")

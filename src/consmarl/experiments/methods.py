@@ -42,6 +42,11 @@ def _policy_epsilon(episode_limit: int) -> LinearSchedule:
     return LinearSchedule(0.5, 0.02, 750 * episode_limit)
 
 
+# How the loop learns from replay, named as it names it; methods without replay have none of these settings.
+OF_LOOP = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
+OF_REPLAY = (*OF_LOOP, "coverage_after")
+
+
 @dataclass(frozen=True)
 class MethodEntry:
     """What a name stands for."""
@@ -70,7 +75,7 @@ class MethodEntry:
             return self.has(option)
         if name in ("sharing", "exploration"):
             return self.is_value_based
-        if name in ("batch_episodes", "replay_episodes", "warmup_steps"):
+        if name in OF_REPLAY:
             return not self.learner.is_on_policy
         return True
 

@@ -32,7 +32,8 @@ def _as_begun(config: "TrainConfig") -> "TrainConfig":
     as its preset does, however short it is. Options of sharing that there were not yet are as sharing itself has them.
     """
     there = every_setting(config)
-    found = {name: value for name, value in learners_own(config).items() if there[name] is None}
+    learned = learners_own(config) | {"epsilon_final": config.epsilon_end}  # ε used to stay where it was
+    found = {name: value for name, value in learned.items() if there[name] is None and value is not None}
     if config.sharing_kind is not SharingKind.NONE:
         mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset)
         own = {name: getattr(type(mechanism), name) for name in ADDED_TO_SHARING}

@@ -22,6 +22,7 @@ from consmarl.experiments.sharing_options import SharingKind
 from consmarl.learners.iql import TargetMemory
 from consmarl.learners.optimiser import OptimiserKind
 from consmarl.learners.td import Target
+from consmarl.networks.drqn import Head
 from consmarl.sharing.options import Preset
 
 
@@ -76,7 +77,9 @@ PRESETS: dict[Preset, PresetEntry] = {
                 {
                     "learn.target": Target.OPTIMISTIC,
                     "learn.trace_decay": 0.8,
+                    "learn.settle_after": 0.3,
                     "learn.target_memory": TargetMemory.WHOLE_EPISODE,
+                    "learn.head": Head.DUELING,
                     "learn.averages_weights": True,
                     "optimiser": OptimiserKind.ADAM,
                     "learning_rate": 1e-3,
@@ -84,8 +87,26 @@ PRESETS: dict[Preset, PresetEntry] = {
                 },
                 methods=_WITH_VALUES,
             ),
+            Row({"mirror_episodes": True}, worlds=(WorldFamily.GOLD_MINER, WorldFamily.TREASURE)),
+            Row(
+                {
+                    "learn.trace_decay": 0.9,
+                    "learn.settle_after": 0.5,
+                    "learn.trace_tolerance": 0.5,
+                    "coverage_bonus": 0.3,
+                    "coverage_after": 0.5,
+                    "epsilon_final": 0.01,
+                },
+                worlds=(WorldFamily.GOLD_MINER,),
+                methods=_WITH_VALUES,
+            ),
             Row({"exploration": ExplorationKind.EPSILON_GREEDY}),
             Row({"exploration": ExplorationKind.EPSILON_Z_GREEDY}, worlds=(WorldFamily.GOLD_MINER,)),
+            Row(
+                {"exploration": ExplorationKind.EPSILON_GREEDY_TOGETHER, "epsilon_anneal_steps": 150_000},
+                worlds=(WorldFamily.TREASURE,),
+                methods=_WITH_VALUES,
+            ),
         ),
     ),
 }

@@ -58,7 +58,7 @@ class ShareOptions:
     budget_answers: int | None = None
     """Answers that each agent may give in a run [P: 50,000 for each of the others]."""
     start_episode: int | None = None
-    """Episode after which sharing begins [P: 5,000; ours: an eighth of a shorter run, but in the preset paper]."""
+    """Episode after which sharing begins [P: 5,000; ours: 1,000, or an eighth of a short run]."""
     ask_gate: AskGate | None = None
     """When an agent may think of asking [P: always; C: exploring; ours: exploiting]."""
     ask_when: AskWhen | None = None

@@ -7,6 +7,7 @@ the others' present play makes of it. After the recurrent, discrete variant of t
 Axes: `[step, episode, …]`.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ class Experience(NamedTuple):
     actions: jax.Array  # int32 [step, episode]
     rewards: jax.Array  # [step, episode]
     batch: EpisodeBatch  # everybody's
+    settled: jax.Array | None  # how far the learner has settled; None if it never does
 
 
 class Goals(NamedTuple):
@@ -96,7 +98,8 @@ class I2Q(TDLearner):
         """Take one step down each of the three losses."""
         del key
         batch = rewarded(batch, self.reward_of)
-        metrics, gradients = self.networks.gradients(self._agent_gradient, (state.online, state.target), batch)
+        of_agent = functools.partial(self._agent_gradient, settled=self.settled(state))
+        metrics, gradients = self.networks.gradients(of_agent, (state.online, state.target), batch)
         transformation = self.optimiser.transformation()
         stepped = [transformation.update(*each) for each in zip(gradients, state.optimiser, strict=True)]
         online = optax.apply_updates(state.online, I2QNetworks(*(changes for changes, _ in stepped)))
@@ -111,6 +114,7 @@ class I2Q(TDLearner):
         actions: jax.Array,
         rewards: jax.Array,
         batch: EpisodeBatch,
+        settled: jax.Array | None = None,
     ) -> tuple[Metrics, I2QNetworks]:
         """Return the losses' gradient by one agent's networks, and what is worth reporting."""
         online, target = parameters
@@ -119,6 +123,7 @@ class I2Q(TDLearner):
             actions=actions.T.astype(jnp.int32),
             rewards=rewards.T,
             batch=batch,
+            settled=settled,
         )
         goals = self._goals(target, experience)
         # each loss moves one network alone, so the gradient of their sum is the three gradients
@@ -150,10 +155,8 @@ class I2Q(TDLearner):
 
         _, values = self.networks.unroll(online.action_value, experience.inputs)
         chosen = td.chosen_values(values[:-1], experience.actions)
-        following = following_best(
-            goals.target_values_t, experience.actions, jax.lax.stop_gradient(values[1:]), self.trace_tolerance
-        )
-        ordinary = self.targets(experience.rewards, following, experience.batch)
+        following = following_best(goals.target_values_t, experience.actions, jax.lax.stop_gradient(values[1:]))
+        ordinary = self.targets(experience.rewards, following, experience.batch, experience.settled)
         targets = self.ideal_weight * goals.ideal + (1 - self.ideal_weight) * ordinary
         action_loss, metrics = self.td_loss(chosen, targets, experience.batch)
         return pair_loss + state_loss + action_loss, metrics | {

@@ -1,6 +1,7 @@
 """Independent Q-learning (IQL): every agent learns from its own episodes, with a recurrent Q-network."""
 
 import enum
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,7 @@ class IQL(TDLearner):
         """Take one step down the loss, for every network on its own."""
         del key
         batch = rewarded(batch, self.reward_of)
-        metrics, gradients = self.gradients(state.online, state.target, batch)
+        metrics, gradients = self.gradients(state.online, state.target, batch, self.settled(state))
         changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
         metrics["gradient_norm"] = jax.vmap(optax.tree.norm)(gradients)
         return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
@@ -55,9 +56,12 @@ class IQL(TDLearner):
         """Online forward, target forward, and a backward pass worth two forwards."""
         return 4 * self.networks.step_flop * num_episodes * num_steps * self.spec.num_agents
 
-    def gradients(self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch) -> tuple[Metrics, Any]:
+    def gradients(
+        self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch, settled: jax.Array | None = None
+    ) -> tuple[Metrics, Any]:
         """Return what is worth reporting and the gradient, for every network."""
-        return self.networks.gradients(self.agent_gradient, (online, target), batch)
+        of_agent = functools.partial(self.agent_gradient, settled=settled)
+        return self.networks.gradients(of_agent, (online, target), batch)
 
     def agent_gradient(
         self,
@@ -67,6 +71,7 @@ class IQL(TDLearner):
         actions: jax.Array,
         rewards: jax.Array,
         batch: EpisodeBatch,
+        settled: jax.Array | None = None,
     ) -> tuple[Metrics, DRQNParameters]:
         """Return the loss's gradient by one agent's network, and what is worth reporting."""
         online, target = parameters
@@ -74,8 +79,8 @@ class IQL(TDLearner):
         taken = actions.T.astype(jnp.int32)
         target_values_t = self._target_values(target, inputs)
         online_values_t = self.networks.unroll(online, inputs)[1][1:] if self.double_q else None
-        following = following_best(target_values_t, taken, online_values_t, self.trace_tolerance)
-        targets = self.targets(rewards.T, following, batch)
+        following = following_best(target_values_t, taken, online_values_t)
+        targets = self.targets(rewards.T, following, batch, settled)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:
             _, values_tm1 = self.networks.unroll(online, inputs[:-1])

@@ -205,10 +205,12 @@ class MAVEN(QMIX):
         values: jax.Array = map_agents(of_agent, (numbers, everybodys, batch.codes, batch.actions))
         return values
 
-    def loss(self, online: MavenNetworks, target: MavenNetworks, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+    def loss(
+        self, online: MavenNetworks, target: MavenNetworks, batch: EpisodeBatch, settled: jax.Array | None = None
+    ) -> tuple[jax.Array, Metrics]:
         """Return QMIX's error + λ_MI · discriminator's loss + strategy policy's loss."""
         values = self.action_values(online.agents, batch)
-        error, metrics = self.team_loss(online, target, values, batch)
+        error, metrics = self.team_loss(online, target, values, batch, settled)
         guess_loss, guess_metrics = self.guess_loss(online.discriminator, values, batch)
         policy_loss, policy_metrics = self.policy_loss(online.agents.strategy_policy, batch)
         total = error + self.information_weight * guess_loss + policy_loss

@@ -29,7 +29,9 @@ class SEQL(IQL):
                 "which has all experience anyway: choose --weights separate, or --method iql."
             )
 
-    def gradients(self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch) -> tuple[Metrics, Any]:
+    def gradients(
+        self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch, settled: jax.Array | None = None
+    ) -> tuple[Metrics, Any]:
         """Return the gradient of own error + λ · mean error on the others' episodes, for every agent's network."""
         agents = jnp.arange(self.spec.num_agents)
 
@@ -37,7 +39,7 @@ class SEQL(IQL):
             student, own_online, own_target = each
 
             def of_episodes(row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Metrics, DRQNParameters]:
-                return self.agent_gradient(student, (own_online, own_target), *row, batch)
+                return self.agent_gradient(student, (own_online, own_target), *row, batch, settled)
 
             metrics, gradients = jax.lax.map(of_episodes, batch[:3])
             weights = self._weights(agents == student)

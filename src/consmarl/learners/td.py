@@ -54,23 +54,23 @@ def lambda_targets(
     continues_t: jax.Array,
     values_t: jax.Array,
     keeps_trace_t: jax.Array,
-    may_keep_trace_t: jax.Array,
+    optimism_t: jax.Array,
     trace_decay: float,
     discount: float,
 ) -> jax.Array:
     """Q(λ): G_t = r_t + γ [(1 − c_t) v_t + c_t G_{t+1}], without what follows a final step: [step, episode].
 
-    v_t is the value of what follows the step. c_t = λ where `keeps_trace_t`, and where `may_keep_trace_t` if G_{t+1}
-    turned out to be more than v_t; elsewhere c_t = 0, which is the one-step target.
+    v_t is the value of what follows the step. c_t = λ where `keeps_trace_t`, and elsewhere λ times `optimism_t` if
+    G_{t+1} turned out to be more than v_t, or else 0, which is the one-step target.
     """
 
     def step_back(return_t: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
-        reward, goes_on, value, keeps_trace, may_keep_trace = now
-        trace = trace_decay * (keeps_trace | (may_keep_trace & (return_t > value)))
+        reward, goes_on, value, keeps_trace, optimism = now
+        trace = trace_decay * jnp.where(keeps_trace, 1.0, optimism * (return_t > value))
         return_tm1 = reward + discount * goes_on * (value + trace * (return_t - value))
         return return_tm1, return_tm1
 
-    steps = (rewards_t, continues_t, values_t, keeps_trace_t, may_keep_trace_t)
+    steps = (rewards_t, continues_t, values_t, keeps_trace_t, optimism_t)
     return jax.lax.scan(step_back, jnp.zeros_like(rewards_t[0]), steps, reverse=True)[1]
 
 

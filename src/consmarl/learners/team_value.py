@@ -7,7 +7,6 @@ Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 """
 
 import abc
-import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,14 +71,16 @@ class TeamValue(TDLearner):
     def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down the loss."""
         del key
-        gradient, metrics = jax.grad(self.loss, has_aux=True)(state.online, state.target, batch)
+        gradient, metrics = jax.grad(self.loss, has_aux=True)(state.online, state.target, batch, self.settled(state))
         changes, optimiser = self.transformation().update(gradient, state.optimiser)
         metrics["gradient_norm"] = optax.tree.norm(gradient)
         return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
 
-    def loss(self, online: Any, target: Any, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+    def loss(
+        self, online: Any, target: Any, batch: EpisodeBatch, settled: jax.Array | None = None
+    ) -> tuple[jax.Array, Metrics]:
         """Return the loss, and what is worth reporting."""
-        return self.team_loss(online, target, self.action_values(online.agents, batch), batch)
+        return self.team_loss(online, target, self.action_values(online.agents, batch), batch, settled)
 
     def action_values(self, agents: Any, batch: EpisodeBatch) -> jax.Array:
         """Return every agent's values of its actions: [agent, step + 1, episode, action]."""
@@ -96,14 +97,16 @@ class TeamValue(TDLearner):
         """Return all agents' observations side by side: [step + 1, episode, agent · observation]."""
         return join_last(self.spec.observations(batch.codes.transpose(2, 1, 0, 3)))
 
-    def team_loss(self, online: Any, target: Any, values: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
+    def team_loss(
+        self, online: Any, target: Any, values: jax.Array, batch: EpisodeBatch, settled: jax.Array | None = None
+    ) -> tuple[jax.Array, Metrics]:
         """Return the error of the team's value, and what is worth reporting."""
         states = self.team_states(batch)
         taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
         total = self.mix(online.mixer, td.chosen_values(values[:, :-1], taken), states[:-1])
         following = self._following(target, values[:, 1:], taken, states[1:], batch)
         # the online values say which action is best, and are not to be moved by it
-        targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, batch))
+        targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, batch, settled))
         return self.td_loss(total, targets, batch)
 
     def _following(
@@ -112,9 +115,11 @@ class TeamValue(TDLearner):
         """Return what follows each step if everybody does what is best: Q̄_tot(s', best actions)."""
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
-        of_agent = functools.partial(following_best, tolerance=self.trace_tolerance)
-        each = jax.vmap(of_agent, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
-        return Following(self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0))
+        each = jax.vmap(following_best, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
+        # nobody of the team may have done much worse than the best
+        return Following(
+            self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0), each.shortfall.max(axis=0)
+        )
 
     def mixer_flop(self) -> float:
         """Return the arithmetic of mixing one step's values once."""

@@ -34,6 +34,7 @@ class Following(NamedTuple):
 
     values: jax.Array  # [step, episode], of the best action there
     is_best: jax.Array  # bool [step, episode], whether that is the action that was taken next
+    shortfall: jax.Array  # [step, episode], by how much the action taken next looks worse than the best
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class TDLearner(RecurrentQ[QState]):
     discount: float = 0.99  # γ
     target: td.Target = td.Target.ONE_STEP
     trace_decay: float = 0.8  # λ, of targets that look further than one step
-    trace_tolerance: float = 0.0  # an action whose value falls short of the best by no more than this counts as best
+    settle_after: float = 1.0  # share of the run after which optimism fades and tolerance grows, until its end
+    trace_tolerance: float = 0.0  # in the end, actions that fall short of the best by no more than this count as best
+    run_updates: int = 1  # how many updates the run will have; it matters to those who settle
     target_every_updates: int = 200
     optimiser: Optimiser = field(default_factory=RMSprop)
     bootstrap_time_limit: bool = False
@@ -82,19 +85,36 @@ class TDLearner(RecurrentQ[QState]):
         limit = batch.actions.shape[-1]
         return td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
 
-    def targets(self, rewards: jax.Array, following: Following, batch: EpisodeBatch) -> jax.Array:
-        """Return what the values of the actions taken are learned towards: [step, episode]."""
+    def settled(self, state: QState) -> jax.Array | None:
+        """Return how far the learner has settled: 0 until `settle_after`, 1 at the run's end; None if it never does."""
+        if self.settle_after == 1:
+            return None
+        share_done = state.num_updates / self.run_updates
+        return jnp.clip((share_done - self.settle_after) / (1 - self.settle_after), 0.0, 1.0)
+
+    def targets(
+        self, rewards: jax.Array, following: Following, batch: EpisodeBatch, settled: jax.Array | None = None
+    ) -> jax.Array:
+        """Return what the values of the actions taken are learned towards: [step, episode].
+
+        Optimism finds out what pays, and overrates what takes luck. Once `settled`, unlucky episodes count as lucky
+        ones do.
+        """
         goes_on = self.continues(batch)
         if self.target is td.Target.ONE_STEP:
             return td.td_targets(rewards, goes_on, following.values, self.discount)
         has_next = td.has_next(td.step_mask(batch.num_steps, len(rewards)))
-        is_optimistic = jnp.asarray(self.target is td.Target.OPTIMISTIC)
+        optimism = jnp.asarray(self.target is td.Target.OPTIMISTIC, jnp.float32)
+        is_best = following.is_best
+        if settled is not None:
+            optimism *= 1 - settled
+            is_best |= following.shortfall <= self.trace_tolerance * settled
         return td.lambda_targets(
             rewards,
             goes_on,
             following.values,
-            has_next & following.is_best,
-            has_next & is_optimistic,
+            has_next & is_best,
+            has_next * optimism,
             self.trace_decay,
             self.discount,
         )
@@ -111,20 +131,14 @@ class TDLearner(RecurrentQ[QState]):
         }
 
 
-def following_best(
-    values_t: jax.Array, actions: jax.Array, online_values_t: jax.Array | None = None, tolerance: float = 0.0
-) -> Following:
+def following_best(values_t: jax.Array, actions: jax.Array, online_values_t: jax.Array | None = None) -> Following:
     """Return what follows if the best action is taken next.
 
     `values_t` [step, episode, action] are the target network's; `actions` [step, episode] were taken. With
-    `online_values_t` those say which action is best (double Q-learning). Actions that are worse by no more than
-    `tolerance` count as best.
+    `online_values_t` those say which action is best (double Q-learning).
     """
     choosing = values_t if online_values_t is None else online_values_t
     best = jnp.argmax(choosing, axis=-1)
     values = values_t.max(axis=-1) if online_values_t is None else td.chosen_values(values_t, best)
     taken_next = jnp.concatenate([actions[1:], actions[-1:]])
-    is_best = taken_next == best
-    if tolerance:
-        is_best |= td.chosen_values(choosing, taken_next) >= choosing.max(axis=-1) - tolerance
-    return Following(values, is_best)
+    return Following(values, taken_next == best, choosing.max(axis=-1) - td.chosen_values(choosing, taken_next))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
-from consmarl.sharing.mechanism import RELEASED, Mechanism
+from consmarl.sharing.mechanism import RECOMMENDED, RELEASED, Mechanism
 from consmarl.sharing.options import Giving, Preset
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
@@ -29,7 +29,7 @@ class AdHocTD(Mechanism):
             **RELEASED,
             giving=Giving.ALWAYS,
         ),
-        Preset.RECOMMENDED: {},  # what changes is how agents learn and explore
+        Preset.RECOMMENDED: RECOMMENDED,
     }
 
     def __post_init__(self) -> None:

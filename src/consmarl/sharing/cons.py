@@ -11,8 +11,8 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.equations import Messages
-from consmarl.sharing.mechanism import RELEASED, Mechanism
-from consmarl.sharing.options import AskGate, Eligibility, Gained, Knowledge, Normalisation, Preset, Sampling
+from consmarl.sharing.mechanism import RECOMMENDED, RELEASED, Mechanism
+from consmarl.sharing.options import Eligibility, Gained, Knowledge, Normalisation, Preset, Sampling
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 
@@ -43,7 +43,7 @@ class Cons(Mechanism):
             gained=Gained.TEACHER_PASSED,
             requires_seen=True,
         ),
-        Preset.RECOMMENDED: dict(ask_gate=AskGate.EXPLORING, temperature=0.3),
+        Preset.RECOMMENDED: dict(**RECOMMENDED, temperature=0.1),
     }
 
     def __post_init__(self) -> None:

@@ -27,6 +27,15 @@ RELEASED = dict(
     ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
 )
 
+# what makes advice worth having: teachers who can remember what the student has seen, who hope for more than it does,
+# and who are asked where the student would otherwise exploit, so that advice never takes the place of exploration
+RECOMMENDED = dict(
+    ask_gate=AskGate.EXPLOITING,
+    teacher_memory=TeacherMemory.HISTORY,
+    eligibility=Eligibility.MORE_HOPEFUL,
+    start_episode=1_000,
+)
+
 
 def fitted_start(start_episode: int, num_episodes: int) -> int:
     """Return the start of sharing in a run of so many episodes: the usual one, or an eighth of a shorter run."""

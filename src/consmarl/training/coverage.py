@@ -19,12 +19,14 @@ class CoverageBonus:
 
     weight: float = 0.0
     world: Any = None
+    start_episode: int = 0  # after which it counts: agents who do not yet know what pays would be led away from it
 
-    def added(self, batch: EpisodeBatch) -> EpisodeBatch:
-        """Return a batch with the bonus in its rewards."""
+    def added(self, batch: EpisodeBatch, num_episodes: jax.Array) -> EpisodeBatch:
+        """Return a batch with the bonus in its rewards, so many episodes having been played."""
         if not self.weight:
             return batch
-        return batch._replace(rewards=batch.rewards + self.weight * newly_seen(self.world, batch.codes))
+        weight = self.weight * (num_episodes > self.start_episode)
+        return batch._replace(rewards=batch.rewards + weight * newly_seen(self.world, batch.codes))
 
 
 def newly_seen(world: Any, codes: jax.Array) -> jax.Array:

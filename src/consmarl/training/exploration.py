@@ -17,11 +17,13 @@ from consmarl.records import settle
 
 @dataclass(frozen=True)
 class LinearSchedule:
-    """ε by environment steps: from `start` down to `end` in equal parts."""
+    """ε by environment steps: from `start` to `end` in equal parts, and on to `final` where that is wanted."""
 
     start: float = 1.0
     end: float = 0.05
     anneal_steps: int = 50_000
+    final: float | None = None  # reached after `final_steps`; by default ε stays at `end`
+    final_steps: int = 0
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -30,7 +32,12 @@ class LinearSchedule:
     def __call__(self, num_env_steps: jax.Array) -> jax.Array:
         """Return the value after so many environment steps."""
         per_step = (self.start - self.end) / max(self.anneal_steps, 1)
-        return jnp.maximum(self.start - per_step * num_env_steps, self.end)
+        first_leg = jnp.maximum(self.start - per_step * num_env_steps, self.end)
+        if self.final is None:
+            return first_leg
+        steps_since = jnp.maximum(num_env_steps - self.anneal_steps, 0)
+        share_done = jnp.minimum(steps_since / max(self.final_steps - self.anneal_steps, 1), 1.0)
+        return first_leg + (self.final - self.end) * share_done
 
 
 class Choice(NamedTuple):
@@ -88,6 +95,33 @@ class EpsilonSquared(EpsilonGreedy):
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
         """Explore with probability ε²."""
         return super().choose(key, scores, epsilon**2, state)
+
+
+@dataclass(frozen=True)
+class EpsilonGreedyTogether(Exploration):
+    """ε-greedy whose agents often explore at the same moment, with the same action.
+
+    Where something happens only if several do the same thing at once, agents that draw each for themselves hardly ever
+    see it. Each agent still explores with probability ε, by a uniform action: only how draws go together changes.
+    """
+
+    share: float = 0.5  # of the steps in which the whole team draws as one
+
+    def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
+        """Nothing is remembered."""
+        del num_agents, num_envs
+        return ()
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
+        """Explore with probability ε, in some steps all or nobody."""
+        key_as_one, key_whether, key_what = jax.random.split(key, 3)
+        num_agents, num_envs, num_actions = scores.shape
+        as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
+        # one more row than there are agents: the team's
+        whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs)) < epsilon
+        what = jax.random.randint(key_what, (num_agents + 1, num_envs), 0, num_actions)
+        is_exploring = jnp.where(as_one, whether[:1], whether[1:])
+        return _merged(is_exploring, is_exploring, jnp.where(as_one, what[:1], what[1:]), scores, state)
 
 
 class Run(NamedTuple):

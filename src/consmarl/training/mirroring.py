@@ -1,5 +1,6 @@
 """Episodes as they would have been in an environment turned around: more to learn from, at next to no cost."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ class Mirroring:
         ways: tuple[Symmetry | None, ...] = (None, *self.symmetries)
         # batches are drawn at random, so that it does not matter which episodes are turned which way
         bounds = np.linspace(0, len(batch.num_steps), len(ways) + 1).round().astype(int)
-        parts = [(way, slice(*ends)) for way, ends in zip(ways, zip(bounds, bounds[1:], strict=False), strict=True)]
+        parts = [(way, slice(*ends)) for way, ends in zip(ways, itertools.pairwise(bounds), strict=True)]
         codes = [self._codes(batch.codes[:, part], way) for way, part in parts]
         actions = [_actions(batch.actions[:, part], way) for way, part in parts]
         return batch._replace(codes=jnp.concatenate(codes, axis=1), actions=jnp.concatenate(actions, axis=1))

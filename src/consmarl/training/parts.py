@@ -63,8 +63,9 @@ class RunParts:
     batch_episodes: int = 32
     replay_episodes: int = 10_000
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
-    mirrors: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
+    mirror_episodes: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
     coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
+    coverage_start: int = 0  # episodes to be played before the bonus counts
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -86,8 +87,10 @@ class RunParts:
     @property
     def learning(self) -> LearningPhase:
         """What follows the playing of episodes."""
-        mirroring = Mirroring.of(self.world) if self.mirrors else Mirroring()
-        coverage = CoverageBonus(self.coverage_bonus, self.world) if self.coverage_bonus else CoverageBonus()
+        mirroring = Mirroring.of(self.world) if self.mirror_episodes else Mirroring()
+        coverage = CoverageBonus()
+        if self.coverage_bonus:
+            coverage = CoverageBonus(self.coverage_bonus, self.world, self.coverage_start)
         return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage)
 
     @property

@@ -154,7 +154,7 @@ def test_a_run_that_cannot_go_on_tells_why(tmp_path):
     runs = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0,), config).runs()
     directory = tmp_path / runs[0].name
     directory.mkdir(parents=True)
-    (directory / "config.json").write_text(config.to_json())
+    (directory / "config.json").write_text(config.resolved().to_json())
     checkpoint = directory / "checkpoints" / "checkpoint-000000008"
     checkpoint.mkdir(parents=True)
     for name in ("state.safetensors", "manifest.json"):
