@@ -15,7 +15,7 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluation import episodes_at_once, evaluation_summary
 from consmarl.experiments.learn_options import LearnOptions
 from consmarl.experiments.methods import Method
-from consmarl.training.sizes import tree_bytes
+from consmarl.training.sizes import recall_bytes, tree_bytes
 
 
 def has_free(monkeypatch, num_bytes):
@@ -37,6 +37,15 @@ def test_sizes_are_those_of_the_arrays():
     assert tree_bytes(state.sharing.table) == 2**20 * memory.PLACE_BYTES + 8
 
 
+def test_what_teachers_remember_of_each_other_counts():
+    settings = SMALL | dict(method=Method.CONS, share={"teacher_memory": "history"})
+    trainer = TrainConfig(**settings).trainer()
+    agents, envs, steps, codes, hidden = 3, trainer.num_envs, 8, 3 + 3 * 3 * 3, SMALL["hidden_size"]
+    pairs = agents * envs
+    assert recall_bytes(trainer) == pairs * (agents * hidden * 4 + 4 + steps * (codes + 4))
+    assert recall_bytes(TrainConfig(**settings | dict(share={"teacher_memory": "student"})).trainer()) == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "option"),
     [
@@ -45,6 +54,19 @@ def test_sizes_are_those_of_the_arrays():
         (dict(method=Method.I2Q, learn=LearnOptions(value_size=100_000)), "--learn.value-size"),
         (dict(batch_episodes=1_000_000), "--batch-episodes"),
         (dict(method=Method.CONS, report_every=20_000_000, episodes=20_000_000), "--report-every"),
+        (
+            dict(
+                method=Method.CONS,
+                env="ft-20",
+                set=("num_agents=500", "grid=60,60"),
+                share={"teacher_memory": "history"},
+                num_envs=400,
+                episodes=4000,
+                replay_episodes=1,
+                preset="paper",
+            ),
+            "--num-envs",
+        ),
         (dict(method=Method.GA_COMM, num_envs=2**22, episodes=2**22), "--num-envs"),
         (dict(episodes=2**23, num_envs=2**22, replay_episodes=1), "--num-envs"),
         (dict(final_episodes=1_000, replay_episodes=1, env="ft-20", set=("episode_limit=5000",)), "--final-episodes"),

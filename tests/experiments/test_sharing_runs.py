@@ -67,6 +67,10 @@ def test_worlds_have_the_papers_values(env, preset, weight_shape, ask_scale):
         (dict(method=Method.CONS, share=ShareOptions(weight_shape=1.5)), "weight_shape must be at most 1"),
         (dict(method=Method.CONS, share=ShareOptions(budget_requests=-1)), "budget_requests must be a whole number"),
         (dict(method=Method.CONS, share=ShareOptions(ask_scale=0.0)), "ask_scale must be above 0"),
+        (
+            dict(method=Method.CONS, share=ShareOptions(hope_margin=-1)),
+            "hope_margin must be at least 0, not -1.0: it is",
+        ),
         (dict(method=Method.CONS, set=("num_agents=1",)), "at least 2 agents"),
         (dict(record=(40_000,)), "episode 40000 cannot be recorded"),
     ],
@@ -84,6 +88,8 @@ def test_a_configuration_reads_back_as_it_was_written():
     assert "update_rate" not in json.loads(config.to_json())["share"]  # what is not set stays the preset's
     with pytest.raises(UsageError, match=r"no setting 'share.updat_rate': did you mean 'update_rate'"):
         TrainConfig.from_json('{"share": {"updat_rate": 1}}')
+    with pytest.raises(UsageError, match=r"share.eligibility has no value 'hopeful': did you mean 'more-hopeful'"):
+        TrainConfig.from_json('{"share": {"eligibility": "hopeful"}}')
     with pytest.raises(UsageError, match=r"share.ask_gate has no value 'sometimes'"):
         TrainConfig.from_json('{"share": {"ask_gate": "sometimes"}}')
 

@@ -128,8 +128,8 @@ WAYS = [(name, "together") for name in LEARNERS] + [(name, "by lists") for name 
 def test_teachers_remember_the_students_episode_by_their_own_networks(name, goes_on, monkeypatch):
     if goes_on == "by lists":
         monkeypatch.setattr(teaching, "MOST_TOGETHER", 0)
-        monkeypatch.setattr(teaching, "PAIRS_AT_ONCE", 5)
-        jax.clear_caches()  # the two numbers are in what was compiled
+        monkeypatch.setattr(teaching, "LISTS", (5, 2))
+        jax.clear_caches()  # what was compiled goes by these numbers
     method, settings = LEARNERS[name]
     learner = learner_of(method, **settings)
     random = np.random.default_rng(0)

@@ -9,6 +9,7 @@ memories go on together, which takes hardly longer than a few of them.
 Axes: a pair is a student in an environment, `[pair]` being `[student · env]`; memories have `[teacher, pair, …]`.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,7 @@ from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
 
 MOST_TOGETHER = 32  # pairs whose memories all go on together
-PAIRS_AT_ONCE = 8  # where there are more pairs: how many memories go on at once
+LISTS = (32, 4)  # where there are more pairs: how many go on at once while many ask, and for the rest
 
 
 class Teachers(NamedTuple):
@@ -143,31 +144,45 @@ def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, st
 
 
 def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
-    """Bring the memories up to this step that are asked for, a few at once."""
+    """Bring the memories up to this step that are asked for, list by list."""
     # those furthest behind come first, so that the members of a list have about as far to go
     queue = jnp.argsort(jnp.where(is_asking, recall.num_steps, jnp.iinfo(jnp.int32).max))
     num_asking = jnp.sum(is_asking)
 
-    def next_ones(progress: tuple[jax.Array, Any, jax.Array]) -> tuple[jax.Array, Any, jax.Array]:
-        num_done, everything, num_steps = progress
-        pairs = jax.lax.dynamic_slice_in_dim(queue, num_done, PAIRS_AT_ONCE)
-        begin = num_steps[pairs]
-        first = jnp.min(jnp.where(is_asking[pairs], begin, step))
-        is_going = begin >= first  # all who ask, and whoever else in the list is as far
+    def next_ones(length: int, progress: tuple[jax.Array, Recall]) -> tuple[jax.Array, Recall]:
+        num_done, recall = progress
+        pairs = jax.lax.dynamic_slice_in_dim(queue, num_done, length)
+        return num_done + length, _with_list(teachers, recall, pairs, is_asking[pairs], step)
 
-        def next_step(number: jax.Array, memory: Any) -> Any:
-            after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])
-            is_due = is_going & (begin <= number)
-            return jax.tree.map(lambda new, old: jnp.where(_like(is_due, new), new, old), after, memory)
+    progress = (jnp.zeros((), jnp.int32), recall)
+    for length in LISTS:
+        # a list takes little longer than half of it would, so that it need not be full
+        least = length // 2 if length != LISTS[-1] else 1
 
-        memory = jax.tree.map(lambda leaf: leaf[:, pairs], everything)
-        memory = jax.lax.fori_loop(first, step, next_step, memory)
-        everything = jax.tree.map(lambda leaf, rows: leaf.at[:, pairs].set(rows), everything, memory)
-        return num_done + PAIRS_AT_ONCE, everything, num_steps.at[pairs].set(jnp.where(is_going, step, begin))
+        def is_worth_it(progress: tuple[jax.Array, Recall], least: int = least) -> jax.Array:
+            return num_asking - progress[0] >= least
 
-    begun = (jnp.zeros((), jnp.int32), recall.memory, recall.num_steps)
-    _, memory, num_steps = jax.lax.while_loop(lambda progress: progress[0] < num_asking, next_ones, begun)
-    return recall._replace(memory=memory, num_steps=num_steps)
+        progress = jax.lax.while_loop(is_worth_it, functools.partial(next_ones, length), progress)
+    return progress[1]
+
+
+def _with_list(teachers: Teachers, recall: Recall, pairs: jax.Array, is_asking: jax.Array, step: jax.Array) -> Recall:
+    """Bring the memories of some pairs up to this step."""
+    begin = recall.num_steps[pairs]
+    first = jnp.min(jnp.where(is_asking, begin, step))
+    is_going = begin >= first  # all who ask, and whoever else in the list is as far
+
+    def next_step(number: jax.Array, memory: Any) -> Any:
+        after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])
+        is_due = is_going & (begin <= number)
+        return jax.tree.map(lambda new, old: jnp.where(_like(is_due, new), new, old), after, memory)
+
+    memory = jax.tree.map(lambda leaf: leaf[:, pairs], recall.memory)
+    memory = jax.lax.fori_loop(first, step, next_step, memory)
+    return recall._replace(
+        memory=jax.tree.map(lambda leaf, rows: leaf.at[:, pairs].set(rows), recall.memory, memory),
+        num_steps=recall.num_steps.at[pairs].set(jnp.where(is_going, step, begin)),
+    )
 
 
 def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:
