@@ -57,8 +57,8 @@ class TrainConfig:
     seed: int = 0
     """Same seed, same bits."""
     preset: Preset = Preset.RECOMMENDED
-    """Settings that belong together: as the paper has them, as the authors' code has them, or as learns best here
-    [ours: recommended]. Options beside it depart from it."""
+    """Settings that belong together: what the paper says, what the authors' code does, or what learns best here [ours:
+    recommended]. Other options win over it."""
     sharing: SharingKind | None = None
     """How to share knowledge; it goes with every method but ga-comm [ours: as the method's name says]."""
     share: ShareOptions = field(default_factory=ShareOptions)
