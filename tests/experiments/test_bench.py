@@ -72,7 +72,7 @@ def test_the_arithmetic_of_an_update_is_counted_by_hand():
     # pgm-3ag: 48 codes and 5 actions in, 64 wide, two products by three gates, 5 values out; multiply and add
     forward = 2 * (53 * 64 + 2 * 64 * 3 * 64 + 64 * 5)
     assert update_flop(TrainConfig(preset="paper").trainer()) == 4 * forward * 32 * 25 * 3
-    assert update_flop(TrainConfig(method=Method.CONS).trainer()) == 4 * forward * 32 * 25 * 3
+    assert update_flop(TrainConfig(preset="paper", method=Method.CONS).trainer()) == 4 * forward * 32 * 25 * 3
 
 
 def test_an_unknown_learner_has_no_known_share():

@@ -37,7 +37,7 @@ def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int
     named = {name: np.asarray(leaf) for name, leaf in _named(parameters)}
     header = {
         "format": FORMAT,
-        "config": config.to_json(),
+        "config": config.resolved().to_json(),  # a file outlives the defaults that were left open
         "episode": str(episode),
         "weights": held_weights(config).value,
     }

@@ -44,22 +44,21 @@ class LearningPhase:
 
         def turn(learner_state: Any, now: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
             number, key_update = now
-            num_played = num_before + number + 1
-            num_stored = jnp.minimum(num_played, self.replay.capacity)
+            num_stored = jnp.minimum(num_before + number + 1, self.replay.capacity)
             can_learn = num_stored * self.replay.episode_limit > self.warmup_steps
-            learner_state, metrics = jax.lax.cond(can_learn, learn, rest, learner_state, key_update, num_played)
+
+            def learn(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
+                key_sample, key_update = jax.random.split(key)
+                batch = self.replay.sample(replay, key_sample, self.batch_episodes, num_stored)
+                batch = self.coverage.added(self.mirroring.mirrored(batch), num_before + number + 1)
+                return self.learner.update(learner_state, batch, key_update)
+
+            def rest(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
+                _, metrics = jax.eval_shape(learn, learner_state, key, num_stored)
+                return learner_state, jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), metrics)
+
+            learner_state, metrics = jax.lax.cond(can_learn, learn, rest, learner_state, key_update, num_stored)
             return learner_state, (metrics, can_learn)
-
-        def learn(learner_state: Any, key: jax.Array, num_played: jax.Array) -> tuple[Any, Metrics]:
-            key_sample, key_update = jax.random.split(key)
-            num_stored = jnp.minimum(num_played, self.replay.capacity)
-            batch = self.replay.sample(replay, key_sample, self.batch_episodes, num_stored)
-            batch = self.coverage.added(self.mirroring.mirrored(batch), num_played)
-            return self.learner.update(learner_state, batch, key_update)
-
-        def rest(learner_state: Any, key: jax.Array, num_played: jax.Array) -> tuple[Any, Metrics]:
-            _, metrics = jax.eval_shape(learn, learner_state, key, num_played)
-            return learner_state, jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), metrics)
 
         now = (jnp.arange(num_new), jax.random.split(key, num_new))
         learner_state, (metrics, has_learned) = jax.lax.scan(turn, learner_state, now)
