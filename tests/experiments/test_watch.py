@@ -77,7 +77,7 @@ def test_chance_in_the_last_step_is_the_evaluations():
 def test_an_episode_that_ends_early_is_drawn_to_its_end():
     corridor = ("grid=1,5", "num_agents=2", "num_mines=1", "num_piles=0", "mining_steps=0", "episode_limit=6",
                 "view=1,3")  # fmt: skip
-    trainer, parameters = untrained(1, env="pgm-3ag", set=corridor)
+    trainer, parameters = untrained(1, preset="paper", env="pgm-3ag", set=corridor)
     everything = assert_plays_as_evaluated(trainer, parameters, seed=0, num_episodes=20)
     shortest = min(everything, key=lambda played: played.num_steps)
     assert shortest.num_steps < 6
