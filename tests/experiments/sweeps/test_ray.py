@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.experiments.small import COMMAND, SMALL, assert_same_run
+from tests.experiments.small import COMMAND, SMALL, rows
 from tests.experiments.sweeps.processes import fact_of, processes
 
 from consmarl.cli import main
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
+from consmarl.experiments.train import train
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -88,10 +89,16 @@ def test_a_run_whose_node_dies_goes_on_elsewhere_and_ends_as_if_nothing_had_happ
     assert sweep.returncode == 0, output
     assert "a Ray cluster of 3 nodes and 2 cores" in output
     assert len(json.loads((unlucky / "run.json").read_text())["sessions"]) == 2
-    # on one core each, as Ray's workers are: with more threads the last digits can differ
-    subprocess.run([COMMAND, *arguments, "--out", tmp_path / "alone"], stdout=subprocess.DEVNULL, check=True)
     for run in RUNS:
-        assert_same_run(tmp_path / run.name, tmp_path / "alone" / run.name)
+        assert_same_but_for_rounding(tmp_path / run.name, train(run.config, tmp_path / "alone" / run.name))
+
+
+def assert_same_but_for_rounding(left, right):
+    """Ray gives its workers other threads, and on some machines sums then differ in their last digits."""
+    for there, alone in zip(rows(left), rows(right), strict=True):
+        assert there.keys() == alone.keys()
+        for name, value in alone.items():
+            assert there[name] == pytest.approx(value, rel=1e-4, abs=1e-4), name
 
 
 def test_a_cluster_that_is_not_there_gets_a_sentence(tmp_path, capsys):
