@@ -109,7 +109,9 @@ def test_an_older_run_goes_on_with_the_start_of_sharing_that_it_had(tmp_path):
     config = TrainConfig(method="cons", preset="recommended", episodes=2_000)
     assert config.sharing_start == 250
     written(config, tmp_path)  # as runs were written before they told everything
-    assert read_config(tmp_path).trainer().sharing.start_episode == 5_000
+    sharing = read_config(tmp_path).trainer().sharing
+    assert sharing.start_episode == 5_000
+    assert (sharing.ask_gate.value, sharing.temperature, sharing.teacher_memory.value) == ("exploring", 0.3, "student")
 
 
 def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_them(tmp_path, trained, capsys):

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("compile_quickly")
 CONFIG = TrainConfig(
     method=Method.CONS, set=("grid=3,4", "mining_steps=1", "view=3,3", "episode_limit=6"), episodes=80, hidden_size=8,
     batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=80,
-    evaluation_episodes=4, final_episodes=4, checkpoint_every=40, share=ShareOptions(start_episode=10, ask_scale=0.05),
-    record=(15, 61),
+    evaluation_episodes=4, final_episodes=4, checkpoint_every=40,
+    share=ShareOptions(start_episode=10, ask_scale=0.05, ask_gate="always"), record=(15, 61),
 )  # fmt: skip
 
 

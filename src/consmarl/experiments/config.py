@@ -57,8 +57,8 @@ class TrainConfig:
     seed: int = 0
     """Same seed, same bits."""
     preset: Preset = Preset.RECOMMENDED
-    """Settings that belong together: as the paper has them, as the authors' code has them, or as learns best here
-    [ours: recommended]. Options beside it depart from it."""
+    """Settings that belong together: what the paper says, what the authors' code does, or what learns best here [ours:
+    recommended]. Other options win over it."""
     sharing: SharingKind | None = None
     """How to share knowledge; it goes with every method but ga-comm [ours: as the method's name says]."""
     share: ShareOptions = field(default_factory=ShareOptions)
@@ -74,8 +74,7 @@ class TrainConfig:
     epsilon_anneal_steps: int | None = None
     """Environment steps from the one to the other [P: 50,000; C: those of 750 episodes for ga-comm]."""
     epsilon_final: float | None = None
-    """Probability of exploring at the end of the run; from epsilon_end on it changes in equal parts
-    [P: as epsilon_end]."""
+    """Probability of exploring at the end of the run [P: as epsilon_end]."""
     weights: Weights | None = None
     """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere; ours: shared for
     vdn and qmix]."""
@@ -101,13 +100,11 @@ class TrainConfig:
     warmup_steps: int | None = None
     """Environment steps stored before learning begins [C: 5,000]."""
     mirror_episodes: bool | None = None
-    """Whether to learn from mirrored and rotated episodes as well, where the world is the same seen that way
-    [P: no]."""
+    """Whether to learn from mirrored and rotated episodes too [P: no]."""
     coverage_bonus: float | None = None
-    """Reward to learn from for every cell that comes into view for the first time in an episode; returns are reported
-    without it [P: 0]."""
+    """Extra reward for each cell first seen in an episode; not in reported returns [P: 0]."""
     coverage_after: float | None = None
-    """Share of the run after which coverage_bonus counts [ours: 0]."""
+    """Share of the run after which that bonus counts [ours: 0]."""
     bootstrap_time_limit: bool | None = None
     """Whether value follows an episode that only ran out of time [P: no]."""
     num_envs: int | None = None

@@ -27,17 +27,15 @@ class LearnOptions:
     """Departures from what preset and method have."""
 
     target: Target | None = None
-    """What values are learned towards; all but GA-Comm [P: one-step]."""
+    """What values are learned towards [P: one-step]."""
     trace_decay: float | None = None
-    """Lambda of targets that look further than one step; all but GA-Comm [ours: 0.8]."""
+    """Lambda of targets that look further than one step [ours: 0.8]."""
     settle_after: float | None = None
-    """Share of the run after which optimism fades, and trace_tolerance comes in, in equal parts until its end; all but
-    GA-Comm [P: 1, never]."""
+    """Share of the run after which optimism fades and trace_tolerance comes in [P: 1, never]."""
     trace_tolerance: float | None = None
-    """How much worse than the best an action may look in the end and still count as best, so that the trace goes on
-    through it; all but GA-Comm [P: 0]."""
+    """How much worse than the best an action may look in the end and still keep the trace [P: 0]."""
     head: Head | None = None
-    """How action values are read off a network's memory; all but GA-Comm [P: plain]."""
+    """How a network puts out action values [P: plain]."""
     target_memory: TargetMemory | None = None
     """From where on the target network remembers; IQL and those that learn as it does, SEQL [C: next-observations]."""
     others_weight: float | None = None
@@ -51,7 +49,7 @@ class LearnOptions:
     double_q: bool | None = None
     """Whether the online network says which action is best; VDN, QMIX [ours: yes], MAVEN [C: no], IQL, SEQL [P: no]."""
     averages_weights: bool | None = None
-    """Whether to evaluate and export weights averaged over the last updates; all but GA-Comm [P: no]."""
+    """Whether to evaluate and export weights averaged over the last updates [P: no]."""
     mixer_size: int | None = None
     """Width of the mixing network; QMIX, MAVEN [C: 32]."""
     num_strategies: int | None = None

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from consmarl.errors import UsageError
 from consmarl.experiments.explorations import ExplorationKind
-from consmarl.experiments.methods import METHODS, OF_REPLAY
+from consmarl.experiments.methods import METHODS
 from consmarl.experiments.reading import every_setting
 from consmarl.experiments.sharing_options import SharingKind
 from consmarl.sharing.mechanism import fitted_start, never_begins
@@ -33,8 +33,8 @@ def check_method(config: "TrainConfig") -> None:
     for setting in ("weights", "reward_of"):
         if getattr(config, setting) is not None and not entry.has(setting):
             raise UsageError(f"{name} has no choice of {setting}: {_NO_CHOICE[setting]}.")
-    for setting in OF_REPLAY:
-        if getattr(config, setting) is not None and entry.learner.is_on_policy and setting not in config.by_default:
+    for setting in ("mirror_episodes", "coverage_bonus"):
+        if getattr(config, setting) and entry.learner.is_on_policy:
             raise UsageError(f"{name} learns from the episode just played, not from replay: leave out {setting}.")
     for option in config.learn.given():
         if not entry.has(option):
