@@ -38,11 +38,11 @@ class Measured(NamedTuple):
         return statistics.median(mine - its for mine, its in zip(self.seconds, other.seconds, strict=True))
 
 
-def in_turns(programs: dict[str, Callable[[int], float]], num_units: int) -> dict[str, Measured]:
+def in_turns(programs: dict[str, Callable[[int], float]], num_units: int, turns: int = TURNS) -> dict[str, Measured]:
     """Time programs in turns, by the unit; each returns the number of its requests."""
     seconds: dict[str, list[float]] = {name: [] for name in programs}
     requests = dict.fromkeys(programs, 0.0)
-    for turn in range(TURNS + 1):
+    for turn in range(turns + 1):
         for name, program in programs.items():
             start = time.process_time()
             requests[name] = program(turn) / num_units
@@ -51,8 +51,8 @@ def in_turns(programs: dict[str, Callable[[int], float]], num_units: int) -> dic
     return {name: Measured(seconds[name], requests[name]) for name in programs}
 
 
-def episodes(sharings: dict[str, Any], id: str = "pgm-6ag", num_rounds: int = 4) -> dict[str, Measured]:
-    """Time whole training episodes with each way of sharing."""
+def episodes(sharings: dict[str, Any], num_rounds: int = 4, turns: int = TURNS) -> dict[str, Measured]:
+    """Time whole training episodes of PGM-6ag with each way of sharing."""
     import jax
 
     import consmarl
@@ -60,7 +60,7 @@ def episodes(sharings: dict[str, Any], id: str = "pgm-6ag", num_rounds: int = 4)
     from consmarl.learners.iql import IQL
     from consmarl.training.loop import Trainer
 
-    world = consmarl.make(id)
+    world = consmarl.make("pgm-6ag")
     parts: dict[str, Any] = dict(world=world, learner=IQL(TeamSpec.of(world)), replay_episodes=512, warmup_steps=0)
     trainers = {name: Trainer(sharing=sharing, num_envs=NUM_ENVS, **parts) for name, sharing in sharings.items()}
     states = {name: trainer.init(0) for name, trainer in trainers.items()}
@@ -70,7 +70,8 @@ def episodes(sharings: dict[str, Any], id: str = "pgm-6ag", num_rounds: int = 4)
         jax.block_until_ready(states[name])
         return float(report.sharing["requests"].sum()) if report.sharing else 0.0
 
-    return in_turns({name: functools.partial(some_rounds, name) for name in sharings}, num_rounds * NUM_ENVS)
+    programs: dict[str, Callable[[int], float]] = {name: functools.partial(some_rounds, name) for name in sharings}
+    return in_turns(programs, num_rounds * NUM_ENVS, turns)
 
 
 def steps(world: Any, sharings: dict[str, Any]) -> dict[str, Measured]:
@@ -171,24 +172,30 @@ def print_growth() -> None:
 
 
 def print_memory() -> None:
-    """Print what it costs that teachers remember the student's episode, over looking with the student's memory."""
-    import consmarl
-    from consmarl import Cons
-    from consmarl.sharing.options import AskGate, TeacherMemory
+    """Print what teachers' memories of students' episodes add to a training episode."""
+    from consmarl.sharing.options import AskGate
 
-    def both(**settings: Any) -> dict[str, Any]:
-        kinds = (TeacherMemory.STUDENT, TeacherMemory.HISTORY)
-        return {kind.value: Cons(teacher_memory=kind, **settings) for kind in kinds}
-
-    print("\nPGM-6ag, a whole training episode: what teachers' memories of students' episodes add")
-    rates = {"always": dict(), "exploiting": dict(ask_gate=AskGate.EXPLOITING, ask_scale=3.0), "exploring": _rarely()}
+    print("\nPGM-6ag, a whole training episode: with the student's memory, and what teachers' own of its episode add")
+    rates: dict[str, dict[str, Any]] = {
+        "always": dict(start_episode=0),
+        "exploiting": dict(start_episode=0, ask_gate=AskGate.EXPLOITING),
+        "exploring": _rarely(),
+    }
     for rate, settings in rates.items():
-        results = episodes(both(**dict(start_episode=0) | settings))
-        added = results["history"].over(results["student"]) - 1
-        verdict = f"goal {GOAL:.0%}: {'met' if added <= GOAL else 'MISSED'}"
-        print(f"asking {rate:12s} {results['history'].requests:6.1f} requests  {added:+6.1%}  {verdict}")
+        results = episodes(_both_memories(settings), turns=3 * TURNS)
+        student, history = results["student"], results["history"]
+        added = history.over(student) - 1
+        verdict = f"{added:+6.1%}   goal {GOAL:.0%}: {'met' if added <= GOAL else 'MISSED'}"
+        print(
+            f"asking {rate:12s} {student.median * 1e3:6.2f} ms  {history.requests:6.1f} requests  {verdict}", flush=True
+        )
 
-    print("\nPlaying alone, four teams at once: what they add to a step, and all of them in every step would")
+
+def print_memory_growth() -> None:
+    """Print what teachers' memories of students' episodes add to a step as teams grow."""
+    import consmarl
+
+    print("\nPlaying alone, four teams at once: µs that teachers' memories add to a step; all in every step would take")
     print("agents   every pair |  nobody asks: added |  rare requests: a step   added |  many requests: a step   added")
     worlds = {
         6: consmarl.make("pgm-6ag"),
@@ -198,10 +205,19 @@ def print_memory() -> None:
     for num_agents, world in worlds.items():
         line = f"{num_agents:6d} {every_pair(world).median * 1e6:12.0f}"
         for rate, settings in (("", dict(start_episode=10**9)), ("rare", _rarely()), ("many", dict(start_episode=0))):
-            results = steps(world, both(**settings))
+            results = steps(world, _both_memories(settings))
             requests = f"{results['history'].requests:22.1f}" if rate else " " * 11
             line += f" | {requests} {results['history'].beyond(results['student']) * 1e6:7.0f}"
         print(line, flush=True)
+
+
+def _both_memories(settings: dict[str, Any]) -> dict[str, Any]:
+    from consmarl import Cons
+    from consmarl.sharing.options import TeacherMemory
+
+    return {
+        kind.value: Cons(teacher_memory=kind, **settings) for kind in (TeacherMemory.STUDENT, TeacherMemory.HISTORY)
+    }
 
 
 def _rarely() -> dict[str, Any]:
@@ -210,7 +226,12 @@ def _rarely() -> dict[str, Any]:
     return dict(start_episode=0, ask_gate=AskGate.EXPLORING, ask_scale=3.0)
 
 
-PARTS = {"episodes": print_episodes, "growth": print_growth, "memory": print_memory}
+PARTS = {
+    "episodes": print_episodes,
+    "growth": print_growth,
+    "memory": print_memory,
+    "memory-growth": print_memory_growth,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -2,9 +2,9 @@
 
 Networks differ, so a hidden state of one means nothing to another. With `TeacherMemory.HISTORY` a teacher remembers
 what its own network makes of the student's episode. Such memories are brought up to date for students who ask, and go
-on from where they were left. So no step is gone through twice, and steps after which nobody asks are not gone through
-at all: the cost follows the requests, and is never more than that of going on in every step. In a small team all
-memories go on together, which takes hardly longer than a few of them.
+on from where they were left. So no step is gone through again for a later one, and the steps after a student's last
+request are not gone through at all: the cost follows the requests. In a small team all memories go on together as soon
+as somebody asks, which takes hardly longer than a few of them. docs/decisions/0012-what-teachers-remember.md says more.
 
 Axes: a pair is a student in an environment, `[pair]` being `[student · env]`; memories have `[teacher, pair, …]`.
 """
