@@ -14,7 +14,11 @@ from consmarl.experiments import evaluation, machine, memory
 from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluation import episodes_at_once, evaluation_summary
 from consmarl.experiments.learn_options import LearnOptions
+from consmarl.experiments.memory import check_evaluation_memory
 from consmarl.experiments.methods import Method
+from consmarl.sharing.consulting import Consulting
+from consmarl.sharing.none import ALONE
+from consmarl.sharing.options import Consult
 from consmarl.training.sizes import recall_bytes, tree_bytes
 
 
@@ -158,8 +162,9 @@ class Dice:
     def __init__(self):
         self.calls = []
 
-    def evaluate(self, parameters, key, num_episodes):
+    def evaluate(self, parameters, key, num_episodes, sharing):
         del parameters
+        self.was_alone = sharing == ALONE
         first = sum(size for _, size in self.calls)
         self.calls.append((tuple(jax.random.key_data(key).tolist()), num_episodes))
         numbers = np.arange(first, first + num_episodes)
@@ -168,14 +173,15 @@ class Dice:
 
 
 def test_many_episodes_are_played_in_batches(monkeypatch):
-    monkeypatch.setattr(evaluation, "episodes_at_once", lambda _: 40)
+    monkeypatch.setattr(evaluation, "episodes_at_once", lambda *_: 40)
     several, single = Dice(), Dice()
     key = jax.random.key(3)
     summary = evaluation_summary(several, None, key, 100)
     assert [size for _, size in several.calls] == [40, 40, 20]
     assert len({used for used, _ in several.calls}) == 3
-    monkeypatch.setattr(evaluation, "episodes_at_once", lambda _: 1000)
+    monkeypatch.setattr(evaluation, "episodes_at_once", lambda *_: 1000)
     assert summary == evaluation_summary(single, None, key, 100)  # these dice do not look at keys
+    assert single.was_alone
     assert single.calls == [(tuple(jax.random.key_data(key).tolist()), 100)]  # as evaluations always were
 
 
@@ -185,3 +191,13 @@ def test_evaluations_of_published_sizes_are_played_at_once(env):
     assert episodes_at_once(trainer) >= 1_000
     large = TrainConfig(env=env, set=("episode_limit=10000",)).trainer()
     assert episodes_at_once(large) == 1_000 or env == "pgm-3ag"
+
+
+def test_teammates_who_consult_each_other_need_memory_of_their_own(monkeypatch):
+    trainer = TrainConfig(env="ft-20", set=("num_agents=100", "grid=20,20")).trainer()
+    consulting = Consulting(Consult.MEAN)
+    assert episodes_at_once(trainer, consulting) < episodes_at_once(trainer)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 25_000_000)
+    check_evaluation_memory(trainer, 4)
+    with pytest.raises(UsageError, match="4 episodes at once need"):
+        check_evaluation_memory(trainer, 4, consulting)

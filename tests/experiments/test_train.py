@@ -149,6 +149,7 @@ def test_a_policy_file_plays_as_the_run_did(uninterrupted, tmp_path):
     assert evaluate(copy, 50, 3) == evaluate(uninterrupted, 50, 3)
     printed = subprocess.check_output([COMMAND, "evaluate", uninterrupted, "--episodes", "50"], text=True)
     assert "team return" in printed
+    assert "agents: each on its own" in printed
 
 
 def test_an_unfinished_run_can_be_exported(uninterrupted, tmp_path):

@@ -16,6 +16,11 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.policies import export_policy, load_policy
 from consmarl.experiments.watch import draw_step, film, greedy_episodes, policy_gif, watch
+from consmarl.sharing.consulting import Consulting
+from consmarl.sharing.none import ALONE
+from consmarl.sharing.options import Consult
+from consmarl.training.exploration import Greedy
+from consmarl.training.rollout import Actors
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -47,12 +52,12 @@ def trained(run):
     return config.trainer(), parameters
 
 
-def assert_plays_as_evaluated(trainer, parameters, seed, num_episodes):
+def assert_plays_as_evaluated(trainer, parameters, seed, num_episodes, sharing=ALONE):
     """Compare with an evaluation step by step: actions, rewards, and what is seen before, between and after them."""
-    world, learner = trainer.world, trainer.learner
-    batch = jax.device_get(trainer.evaluate(parameters, jax.random.key(seed), num_episodes).batch)
+    world, actors = trainer.world, Actors(trainer.learner, Greedy(), sharing)
+    batch = jax.device_get(trainer.evaluate(parameters, jax.random.key(seed), num_episodes, sharing).batch)
     observe = jax.jit(jax.vmap(world.observe))
-    everything = list(greedy_episodes(world, learner, parameters, num_episodes, seed))
+    everything = list(greedy_episodes(world, actors, parameters, num_episodes, seed))
     assert [played.num_steps for played in everything] == batch.num_steps.tolist()
     for episode, played in enumerate(everything):
         length = played.num_steps
@@ -67,6 +72,14 @@ def test_a_policy_plays_as_its_evaluation_did(run):
     played = assert_plays_as_evaluated(*trained(run), seed=5, num_episodes=2)
     returned = evaluate(run, 2, 5)["return"]
     assert np.mean([episode.rewards.sum() for episode in played]) == pytest.approx(returned, abs=1e-5)
+
+
+def test_agents_who_consult_each_other_play_as_their_evaluation_did(run):
+    played = assert_plays_as_evaluated(*trained(run), seed=5, num_episodes=2, sharing=Consulting(Consult.MEAN))
+    summary = evaluate(run, 2, 5, consult="mean")
+    assert np.mean([episode.rewards.sum() for episode in played]) == pytest.approx(summary["return"], abs=1e-5)
+    assert summary["requests"] == np.mean([3 * episode.num_steps for episode in played])
+    assert summary["answers"] == 2 * summary["requests"]
 
 
 def test_chance_in_the_last_step_is_the_evaluations():
@@ -92,7 +105,7 @@ def at(played, step):
 def test_the_last_frame_shows_the_evaluations_last_actions_and_return(run):
     trainer, parameters = trained(run)
     batch = jax.device_get(trainer.evaluate(parameters, jax.random.key(5), 2).batch)
-    played, _ = greedy_episodes(trainer.world, trainer.learner, parameters, 2, seed=5)
+    played, _ = greedy_episodes(trainer.world, Actors(trainer.learner, Greedy(), ALONE), parameters, 2, seed=5)
     status = Status(actions=batch.actions[:, 0, -1], returns=batch.rewards[:, 0].sum(axis=1), num_steps=8)
     expected = draw_frame(trainer.world, at(played, 8), status)
     np.testing.assert_array_equal(list(film(trainer.world, played, 0))[-1], expected)
@@ -119,7 +132,7 @@ def test_the_gif_for_reports_is_small_and_shows_the_whole_episode(run, tmp_path)
     assert written == run / "policy.gif"
     assert written.stat().st_size < watch(out=tmp_path / "large.gif", policy=run).stat().st_size / 2
     trainer, parameters = trained(run)
-    (played,) = greedy_episodes(trainer.world, trainer.learner, parameters, 1, seed=0)
+    (played,) = greedy_episodes(trainer.world, Actors(trainer.learner, Greedy(), ALONE), parameters, 1, seed=0)
     expected = Image.fromarray(draw_step(trainer.world, played, 8, 0))
     with Image.open(written) as image:
         milliseconds = sum(frame_duration(image, number) for number in range(image.n_frames))
@@ -188,6 +201,8 @@ def test_without_imageio_a_video_says_what_to_install(monkeypatch, tmp_path):
         (dict(env="pgm-3ag"), "name a world or a policy, not both"),
         (dict(parameters=dict(num_agents=2)), "name a world or a policy, not both"),
         (dict(policy=None), "nothing to watch: name a world"),
+        (dict(policy=None, consult="mean"), "nothing to consult each other about"),
+        (dict(consult="all"), "consult has no value .all."),
         (dict(policy=None, env="lbforaging:Foraging-8x8-2p-2f-v3"), "Foraging-8x8-2p-2f-v3 cannot be drawn"),
         (dict(view_of=3), "view_of names an agent from 0 to 2, not 3"),
         (dict(fps=51), "fps can be at most 50"),

@@ -89,6 +89,21 @@ def test_without_sharing_takes_staged_episodes_of_one_run_that_shares(runs, tmp_
     assert_refused(sentence, chosen, tmp_path / "page.html", without_sharing=True, **options)
 
 
+@pytest.mark.parametrize(
+    ("names", "options", "sentence"),
+    [
+        (("cons", "adhoc-td"), dict(greedy=2), "compares greedy episodes of one run"),
+        (("cons",), {}, "say how many by --greedy"),
+        (("cons",), dict(greedy=2, staged=1), "compares greedy episodes of one run"),
+        (("cons",), dict(greedy=2, without_sharing=True), "compare different things"),
+        (("cons",), dict(greedy=2, consult="most"), "consult has no value .most.: known are"),
+    ],
+)
+def test_consulting_takes_greedy_episodes_of_one_run(runs, tmp_path, names, options, sentence):
+    chosen = [runs[name] for name in names]
+    assert_refused(sentence, chosen, tmp_path / "page.html", **{"consult": "mean"} | options)
+
+
 @pytest.mark.parametrize("options", [dict(staged=-1), dict(greedy=-1), dict(seed=-1), dict(episodes=[-1])])
 def test_numbers_below_zero_are_refused(runs, tmp_path, options):
     assert_refused("must be a whole number of at least 0", runs["iql"], tmp_path / "page.html", **options)

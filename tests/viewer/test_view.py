@@ -17,7 +17,8 @@ from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.settings import settings_from
 from consmarl.report.runs import Run
-from consmarl.sharing.options import TeacherMemory
+from consmarl.sharing.options import Consult, TeacherMemory
+from consmarl.sharing.record import Reply
 from consmarl.viewer.absorbed import absorbed
 from consmarl.viewer.moments import start_of, states_of
 from consmarl.viewer.packing import unpacked
@@ -358,3 +359,19 @@ def test_a_report_writes_and_links_the_pages_of_recorded_runs(copied, tmp_path, 
     main(report)
     assert "no page of the exchanges" in capsys.readouterr().err
     assert 'href="run/exchange.html"' in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mode", [Consult.VOTE, Consult.CONS])
+def test_a_run_is_compared_with_itself_when_agents_consult_each_other(runs, tmp_path, mode):
+    page = view(runs["cons"], tmp_path / "page.html", greedy=2, seed=3, consult=mode.value)
+    (consulted, alone), blocks = read_page(page)
+    assert (consulted["name"], alone["name"]) == ("CONS, consulting the team", "CONS, each on its own")
+    assert (consulted["sharing"], alone["sharing"]) == ("consulting", "none")
+    assert [each["start"] for each in consulted["episodes"]] == [each["start"] for each in alone["episodes"]]
+    for number, episode in enumerate(consulted["episodes"]):
+        played = played_episodes(runs["cons"], small.CONS, greedy=2, seed=3, consult=mode)[number]
+        summary = episode["summary"]
+        assert summary["requests"] == played.num_steps * played.num_agents
+        assert summary["answers"] == (played.teachers["reply"] == Reply.ANSWERED).sum()
+        assert_same_bits(blocks[episode["block"]][1]["requests/modified"], played.requests["modified"])
+    assert "Consulting and alone" in page.read_text()

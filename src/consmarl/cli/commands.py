@@ -12,6 +12,7 @@ import tyro
 
 from consmarl.experiments.sweeps.request import Pairs, SweepRequest
 from consmarl.report.across import Across
+from consmarl.sharing.options import Consult
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Watch:
     """Agent whose view is outlined; None for nobody's."""
     set: Pairs = ()
     """Parameters of the world, such as num_agents=8 grid=16,16."""
+    consult: Consult | None = None
+    """Let a policy's agents act on what the team thinks; by default each is on its own."""
 
     def run(self) -> None:
         """Write the file and say where it is."""
@@ -74,6 +77,7 @@ class Watch:
             seed=self.seed,
             fps=self.fps,
             view_of=self.view_of,
+            consult=self.consult,
         )
         print(f"wrote {written}")
 
@@ -96,6 +100,8 @@ class View:
     """Of staged and greedy episodes: same seed, same starts, whichever the run."""
     without_sharing: bool = False
     """Beside a run's staged episodes, show the same ones in which nobody asks: what differs comes of what was said."""
+    consult: Consult | None = None
+    """Let agents consult each other in a run's greedy episodes, beside the same ones in which each is on its own."""
 
     def run(self) -> None:
         """Write the page and say where it is."""
@@ -109,6 +115,7 @@ class View:
             greedy=self.greedy,
             seed=self.seed,
             without_sharing=self.without_sharing,
+            consult=self.consult,
         )
         print(f"wrote {written}")
 
@@ -153,12 +160,14 @@ class Evaluate(FromFile):
     """How many episodes to play."""
     seed: int = 0
     """Same seed, same episodes."""
+    consult: Consult | None = None
+    """Let agents act on what the team thinks, and count messages; by default each is on its own, as in the paper."""
 
     def run(self) -> None:
         """Print mean, standard error and counters."""
         from consmarl.experiments.evaluate import print_evaluation
 
-        print_evaluation(self.policy, self.episodes, self.seed, trust=self.trusted)
+        print_evaluation(self.policy, self.episodes, self.seed, consult=self.consult, trust=self.trusted)
 
 
 @dataclass(frozen=True)

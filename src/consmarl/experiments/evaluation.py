@@ -1,46 +1,78 @@
 """Greedy episodes summed up, however many there are: more than memory should hold at once are played in batches."""
 
-from typing import Any
+import dataclasses
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from consmarl.experiments.config import AnyTrainer
 from consmarl.experiments.metrics import counter_means
+from consmarl.sharing.interface import Sharing, Traffic
+from consmarl.sharing.none import ALONE
 from consmarl.training.rollout import Episodes
-from consmarl.training.sizes import episode_bytes
+from consmarl.training.sizes import episode_bytes, recall_bytes
 
 BATCH_BYTES = 500_000_000  # of episodes that are played at once
 ALWAYS_AT_ONCE = 1_000  # episodes, whatever they take: published figures come from evaluations of this size
 
 
-def episodes_at_once(trainer: AnyTrainer) -> int:
+class Played(NamedTuple):
+    """What is kept of greedy episodes."""
+
+    returns: NDArray[np.float64]  # [episode], the team's
+    counters: Any  # [episode, …]
+    messages: dict[str, NDArray[np.int64]]  # [episode], by kind; none where agents are on their own
+
+
+def episodes_at_once(trainer: AnyTrainer, sharing: Sharing = ALONE) -> int:
     """Return how many greedy episodes are played side by side; the same on every machine, as chance depends on it."""
-    return max(BATCH_BYTES // episode_bytes(trainer), ALWAYS_AT_ONCE)
+    alone = max(BATCH_BYTES // episode_bytes(trainer), ALWAYS_AT_ONCE)
+    if sharing == ALONE:
+        return alone
+    # teammates' memories of each other grow with the square of the team: a hundred agents would take gigabytes
+    return min(alone, max(BATCH_BYTES // evaluation_recall_bytes(trainer, sharing), 1))
 
 
-def evaluation_summary(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int) -> dict[str, float]:
-    """Play greedily and sum up: mean team return, its standard error, and the counters."""
-    at_once = episodes_at_once(trainer)
+def evaluation_recall_bytes(trainer: AnyTrainer, sharing: Sharing) -> int:
+    """Return how many bytes teammates' memories of each other take in one greedy episode."""
+    return recall_bytes(dataclasses.replace(trainer, sharing=sharing, num_envs=1))
+
+
+def evaluation_summary(
+    trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE
+) -> dict[str, float]:
+    """Play greedily and sum up: mean team return, its standard error, the counters, and messages if there are any."""
+    at_once = episodes_at_once(trainer, sharing)
     if num_episodes <= at_once:
-        return _summary(*_played(trainer, parameters, key, num_episodes))
+        return _summary(_played(trainer, parameters, key, num_episodes, sharing))
     sizes = [min(at_once, num_episodes - first) for first in range(0, num_episodes, at_once)]
-    batches = [_played(trainer, parameters, jax.random.fold_in(key, number), size) for number, size in enumerate(sizes)]
-    returns, counters = zip(*batches, strict=True)
-    return _summary(np.concatenate(returns), jax.tree.map(lambda *each: np.concatenate(each), *counters))
+    batches = [
+        _played(trainer, parameters, jax.random.fold_in(key, number), size, sharing)
+        for number, size in enumerate(sizes)
+    ]
+    return _summary(jax.tree.map(lambda *each: np.concatenate(each), *batches))
 
 
-def _played(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int) -> tuple[Any, Any]:
-    """Return team returns [episode] and counters [episode, …]."""
-    episodes: Episodes = trainer.evaluate(parameters, key, num_episodes)
+def _played(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing) -> Played:
+    episodes: Episodes = trainer.evaluate(parameters, key, num_episodes, sharing)
     returns = np.asarray(episodes.batch.rewards.sum(axis=(0, 2)), np.float64)
-    return returns, jax.device_get(episodes.counters)
+    messages = {} if sharing == ALONE else _messages(jax.device_get(episodes.traffic))
+    return Played(returns, jax.device_get(episodes.counters), messages)
 
 
-def _summary(returns: Any, counters: Any) -> dict[str, float]:
+def _messages(traffic: Traffic) -> dict[str, NDArray[np.int64]]:
+    """Return how often somebody asked, and how many answers that brought: [episode]."""
+    return {name: getattr(traffic, name).sum(axis=0, dtype=np.int64) for name in ("requests", "answers")}
+
+
+def _summary(played: Played) -> dict[str, float]:
+    returns = played.returns
     error = returns.std() / np.sqrt(len(returns))
     return {
         "return": round(float(returns.mean()), 6),
         "return_error": round(float(error), 6),
-        **counter_means(counters, num_leading_axes=1),
+        **counter_means(played.counters, num_leading_axes=1),
+        **{name: round(float(counts.mean()), 6) for name, counts in played.messages.items()},
     }

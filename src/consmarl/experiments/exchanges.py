@@ -24,8 +24,9 @@ from consmarl.json_files import parse_json_object
 from consmarl.sharing.record import Reply
 
 FORMAT = "consmarl-exchange-2"
-TRAINING, EVALUATION, STAGED, SILENT = "training", "evaluation", "staged", "silent"  # kinds of episodes
-KINDS = (TRAINING, EVALUATION, STAGED, SILENT)
+# kinds of episodes
+TRAINING, EVALUATION, STAGED, SILENT, CONSULTED = "training", "evaluation", "staged", "silent", "consulted"
+KINDS = (TRAINING, EVALUATION, STAGED, SILENT, CONSULTED)
 Arrays = dict[str, NDArray[Any]]
 
 # What a record holds: a letter for every axis (step, agent, action, request, teacher), and the kinds of numbers.

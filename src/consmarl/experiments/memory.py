@@ -14,16 +14,19 @@ import jax
 
 from consmarl.errors import UsageError
 from consmarl.experiments.config import AnyTrainer, TrainConfig
-from consmarl.experiments.evaluation import episodes_at_once
+from consmarl.experiments.evaluation import episodes_at_once, evaluation_recall_bytes
 from consmarl.experiments.machine import available_bytes
 from consmarl.experiments.reading import every_setting
 from consmarl.sharing.counters import places_for
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.none import ALONE
 from consmarl.training.sizes import episode_bytes, recall_bytes, tree_bytes
 
 RESERVE_BYTES = 500_000_000  # what compiling takes beside the arrays; small runs are not refused for want of it
 GRADIENT_COPIES = 2  # of the networks, while an update is under way
 HIDDEN_COPIES, INPUT_COPIES = 14, 2  # of each step's activations, likewise
 PLAYED_COPIES = 2  # of episodes: as they are played, and as they are handed on
+RECALL_COPIES = 3  # of teammates' memories: before a step, after it, and those who are asked
 PLACE_BYTES = 12  # of the table of counts: a key of 8, a count of 4
 
 
@@ -67,9 +70,9 @@ def check_memory_to_resume(trainer: AnyTrainer, out: Path) -> None:
         )
 
 
-def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int) -> None:
+def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int, sharing: Sharing = ALONE) -> None:
     """Refuse an evaluation for which there is too little memory."""
-    free, need = available_bytes(), _evaluation_bytes(trainer, num_episodes)
+    free, need = available_bytes(), _evaluation_bytes(trainer, num_episodes, sharing)
     if free is not None and need > free:
         raise UsageError(
             f"{num_episodes:,} episodes at once need {gigabytes(need)} of memory, and {gigabytes(free)} are free: "
@@ -132,8 +135,11 @@ def _passing(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
     yield max(several, key=lambda need: need.num_bytes)
 
 
-def _evaluation_bytes(trainer: AnyTrainer, num_episodes: int) -> int:
-    return min(num_episodes, episodes_at_once(trainer)) * PLAYED_COPIES * episode_bytes(trainer)
+def _evaluation_bytes(trainer: AnyTrainer, num_episodes: int, sharing: Sharing = ALONE) -> int:
+    of_an_episode = PLAYED_COPIES * episode_bytes(trainer)
+    if sharing != ALONE:
+        of_an_episode += RECALL_COPIES * evaluation_recall_bytes(trainer, sharing)
+    return min(num_episodes, episodes_at_once(trainer, sharing)) * of_an_episode
 
 
 def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:

@@ -19,11 +19,11 @@ from consmarl.environments.grid import GridWorld
 from consmarl.environments.playback import play, random_actions
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
+from consmarl.experiments.consult import consulting
 from consmarl.experiments.frames import Frame, write_small_gif, writer_for
 from consmarl.experiments.learned import learned_policy, named_environment
 from consmarl.files import POLICY, POLICY_GIF, replacing
-from consmarl.learners.interface import AnyLearner
-from consmarl.sharing.none import NoSharing
+from consmarl.sharing.options import Consult
 from consmarl.training.exploration import Greedy
 from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, play_episodes
@@ -58,11 +58,13 @@ def watch(
     seed: int = 0,
     fps: int = 6,
     view_of: int | None = 0,
+    consult: Consult | str | None = None,
 ) -> Path:
     """Play a world at random or a learned policy greedily, and write what happened to `out`; return its path.
 
     `policy` is a policy.safetensors or the directory of a run. It plays in the world that it was learned in,
-    and its episodes are those of an evaluation with the same seed and number of episodes.
+    and its episodes are those of an evaluation with the same seed and number of episodes. Its agents are on their own
+    unless `consult` says how they act on what their teammates think.
     """
     out = Path(out)
     write = writer_for(out)
@@ -71,13 +73,15 @@ def watch(
     if validation.whole_number("fps", fps, least=1) > MOST_FPS:
         raise UsageError(f"fps can be at most {MOST_FPS}, which is as fast as players show a GIF, not {fps}.")
     if policy is None:
+        if consult is not None:
+            raise UsageError("agents that act at random have nothing to consult each other about: name a policy.")
         world = _world_of(env, parameters)
         played = random_episodes(world, num_episodes, seed)
     else:
         if env is not None or parameters:
             raise UsageError("a policy plays in the world that it was learned in: name a world or a policy, not both.")
-        world, learner, weights = _policy_parts(Path(policy))
-        played = greedy_episodes(world, learner, weights, num_episodes, seed)
+        world, actors, weights = _policy_parts(Path(policy), consult)
+        played = greedy_episodes(world, actors, weights, num_episodes, seed)
     if view_of is not None and validation.whole_number("view_of", view_of, least=0) >= world.num_agents:
         raise UsageError(f"view_of names an agent from 0 to {world.num_agents - 1}, not {view_of}.")
 
@@ -89,8 +93,8 @@ def watch(
 def policy_gif(run_directory: Path) -> Path:
     """Write an episode of a finished run's policy to its policy.gif, small enough for a report; return the path."""
     run_directory = Path(run_directory)
-    world, learner, weights = _policy_parts(run_directory / POLICY)  # one of a run under way would soon be outdated
-    (played,) = greedy_episodes(world, learner, weights, num_episodes=1, seed=0)
+    world, actors, weights = _policy_parts(run_directory / POLICY)  # one of a run under way would soon be outdated
+    (played,) = greedy_episodes(world, actors, weights, num_episodes=1, seed=0)
     out = run_directory / POLICY_GIF
     with replacing(out) as temporary:
         write_small_gif(temporary, list(film(world, played, view_of=0)), fps=6)
@@ -105,13 +109,13 @@ def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
     return make(env, **(parameters or {}))
 
 
-def _policy_parts(policy: Path) -> tuple[World, AnyLearner, Any]:
-    """Return the world, the learner and the weights of a policy file, or of a run's policy."""
+def _policy_parts(policy: Path, consult: Consult | str | None = None) -> tuple[World, Actors, Any]:
+    """Return the world, the greedy agents and the weights of a policy file, or of a run's policy."""
     if is_foreign(id := named_environment(policy)):
         raise _cannot_be_drawn(id)  # nor is it made: what a file names would run
     weights, config = learned_policy(policy)
     trainer: Any = config.trainer()
-    return trainer.world, trainer.learner, weights
+    return trainer.world, Actors(trainer.learner, Greedy(), consulting(consult, config, trainer)), weights
 
 
 def _cannot_be_drawn(id: str) -> UsageError:
@@ -129,11 +133,9 @@ def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Play
         yield Played(states, np.asarray(actions)[:length], trajectory.outcomes.rewards[:length])
 
 
-def greedy_episodes(
-    world: World, learner: AnyLearner, parameters: Any, num_episodes: int, seed: int
-) -> Iterator[Played]:
+def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes: int, seed: int) -> Iterator[Played]:
     """Play the best actions: the episodes that an evaluation with this seed and number of episodes plays."""
-    played = _play_greedily(world, learner, num_episodes, parameters, jax.random.key(seed))
+    played = _play_greedily(world, actors, num_episodes, parameters, jax.random.key(seed))
     states, batch = jax.device_get(played)
     for episode, length in enumerate(batch.num_steps.tolist()):
         yield Played(
@@ -144,9 +146,8 @@ def greedy_episodes(
 
 
 @functools.partial(Program, num_static=3)
-def _play_greedily(world: World, learner: AnyLearner, num_episodes: int, parameters: Any, key: jax.Array) -> Any:
+def _play_greedily(world: World, actors: Actors, num_episodes: int, parameters: Any, key: jax.Array) -> Any:
     """Return states [step + 1, episode, …] and the batch of episodes."""
-    actors = Actors(learner, Greedy(), NoSharing())
     no_epsilon, first_episode = jnp.zeros(world.episode_limit), jnp.zeros((), jnp.int32)
     episodes = play_episodes(
         world, actors, parameters, (), no_epsilon, first_episode, key, num_episodes, is_recording=True

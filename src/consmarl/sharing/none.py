@@ -39,3 +39,6 @@ class NoSharing(Sharing):
         done = situation.actions.astype(jnp.uint8)
         record = ActRecord(situation.values, situation.is_exploring, done, done) if is_recording else ()
         return Shared(situation.actions, Traffic(nothing, nothing, nothing, nothing), state, memory, record)
+
+
+ALONE = NoSharing()  # the paper's way of executing a policy, and the default of every evaluation

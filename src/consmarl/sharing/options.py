@@ -75,6 +75,15 @@ class TeacherMemory(enum.Enum):
     HISTORY = "history"  # what its own network makes of the student's episode up to this step
 
 
+class Consult(enum.Enum):
+    """How agents act on what their teammates think, in execution."""
+
+    MEAN = "mean"  # by the mean of the whole team's values
+    VOTE = "vote"  # by the action that most of the team would take
+    BEST = "best"  # by the values of whoever hopes for most
+    CONS = "cons"  # by their own policy, moved by the best and worst actions of those who hope for more (Eq. 9)
+
+
 class Preset(enum.Enum):
     """Settings that belong together."""
 

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 
 from consmarl.environments.interface import Environment
 from consmarl.learners.devices import agents_mesh, everywhere, on_every_device, placed
-from consmarl.learners.interface import AnyLearner, map_episodes
-from consmarl.sharing.none import NoSharing
+from consmarl.learners.interface import map_episodes
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.none import ALONE
 from consmarl.training.exploration import Greedy
 from consmarl.training.parts import RoundReport, RunParts, TrainState
 from consmarl.training.programs import Program
@@ -60,9 +61,10 @@ class Trainer(RunParts):
         self.sharing.check(state.sharing)
         return state, report
 
-    def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int) -> Episodes:
-        """Play greedily, without exploration or sharing."""
-        return _evaluate(self.world, self.learner, num_episodes, parameters, key)
+    def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE) -> Episodes:
+        """Play greedily, without exploration; agents are on their own unless `sharing` lets them consult each other."""
+        actors = Actors(self.learner, Greedy(), sharing)
+        return _evaluate(self.world, actors, num_episodes, parameters, key)
 
     def _round(self, is_recording: bool, state: TrainState) -> tuple[TrainState, RoundReport]:
         play = functools.partial(play_episodes, self.world, self.actors, num_envs=self.num_envs,
@@ -114,8 +116,7 @@ _run_on_devices = jax.jit(
 
 @functools.partial(Program, num_static=3)
 def _evaluate(
-    world: Environment[Any, Any, Any], learner: AnyLearner, num_episodes: int, parameters: Any, key: jax.Array
+    world: Environment[Any, Any, Any], actors: Actors, num_episodes: int, parameters: Any, key: jax.Array
 ) -> Episodes:
     no_epsilon = jnp.zeros(world.episode_limit)
-    actors = Actors(learner, Greedy(), NoSharing())
     return play_episodes(world, actors, parameters, (), no_epsilon, jnp.zeros((), jnp.int32), key, num_episodes)

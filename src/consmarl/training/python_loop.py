@@ -17,8 +17,8 @@ import numpy as np
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.interface import Counters
 from consmarl.learners.interface import EpisodeBatch, map_episodes
-from consmarl.sharing.interface import Traffic
-from consmarl.sharing.none import NoSharing
+from consmarl.sharing.interface import Sharing, Traffic
+from consmarl.sharing.none import ALONE
 from consmarl.training.exploration import Greedy, LinearSchedule
 from consmarl.training.learning import Learned, LearningPhase
 from consmarl.training.parts import RoundReport, RunParts, TrainState
@@ -59,11 +59,11 @@ class PythonTrainer(RunParts):
         self.sharing.check(state.sharing)
         return state, jax.tree.map(lambda *rounds: np.stack(rounds), *jax.device_get(reports))
 
-    def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int) -> Episodes:
-        """Play greedily, without exploration or sharing."""
+    def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE) -> Episodes:
+        """Play greedily, without exploration; agents are on their own unless `sharing` lets them consult each other."""
         no_epsilon = jnp.zeros(self.world.episode_limit)
         keys = jax.random.split(key, num_episodes)
-        actors = Actors(self.learner, Greedy(), NoSharing())
+        actors = Actors(self.learner, Greedy(), sharing)
         played = [play_episode(self.world, actors, parameters, (), no_epsilon, 0, each) for each in keys]
         traffic = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *(each.traffic for each in played))
         return Episodes(_joined(each.batch for each in played), Counters({}, {}), traffic, (), ())

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
+from consmarl.sharing.consulting import Consulting
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import Eligibility
@@ -143,6 +144,13 @@ OF_ADHOC_TD = {
     ),
 }
 
+OF_CONSULTING = {
+    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 6"),
+    "policy": Entry(
+        "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values.", "Eq. 5"
+    ),
+}
+
 
 def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
     """Return the entries that pages about these mechanisms need, by key."""
@@ -151,7 +159,12 @@ def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
         for each in mechanisms
         if isinstance(each, Mechanism) and each.eligibility in OF_TEACHERS
     }
-    for kind, entries in ((Mechanism, ASKING), (Cons, OF_CONS), (AdHocTD, OF_ADHOC_TD)):
+    for kind, entries in (
+        (Mechanism, ASKING),
+        (Cons, OF_CONS),
+        (AdHocTD, OF_ADHOC_TD),
+        (Consulting, OF_CONSULTING),
+    ):
         if any(isinstance(mechanism, kind) for mechanism in mechanisms):
             found = entries | found
     return dict(sorted(found.items(), key=lambda item: item[0] not in ASKING))

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from consmarl.environments.draw.agents import AGENT_COLOURS
 from consmarl.environments.draw.scene import CELL, ICON, gauge_heads, legend
 from consmarl.environments.draw.svg import hexadecimal
 from consmarl.experiments import exchanges
 from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.experiments.sharing_options import SharingKind
 from consmarl.files import replacing
 from consmarl.report.page import safe_json, template_environment, template_text
 from consmarl.report.themes import legible
 from consmarl.report.words import plural
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.mechanism import Mechanism
-from consmarl.sharing.options import TeacherMemory
+from consmarl.sharing.options import Consult, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.viewer import pairs
 from consmarl.viewer.absorbed import absorbed
@@ -30,6 +31,7 @@ SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "l
 SOON_SHARE, LATE_SHARE = 0.1, 0.75  # of the episodes in which sharing is on
 PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and when they were
     exchanges.EVALUATION: ("e", "Evaluation", "greedy, without sharing, after {after:,} episodes"),
+    exchanges.CONSULTED: ("e", "Evaluation", "greedy, consulting the team, after {after:,} episodes"),
     exchanges.STAGED: ("s", "Staged", "as training goes on after {after:,} episodes"),
     exchanges.SILENT: ("s", "Staged", "as training goes on after {after:,} episodes, but nobody asks"),
 }
@@ -41,6 +43,26 @@ REMEMBERED = {  # what teammates remembered when they looked at a student's plac
     TeacherMemory.HISTORY: "Teammates remembered the student's episode: their own networks had gone through all that "
     "it saw and did before.",
 }
+
+
+class ConsultWords(NamedTuple):
+    """What the page says about a way of consulting."""
+
+    how: str  # begins the sentence that ends with the action
+    kind: str  # of the second bar
+    unit: str  # of the number beside it
+    setting: str
+
+
+CONSULTED = {
+    Consult.MEAN: ConsultWords("It takes what is best by the mean of the team's values", "by the team's mean", "Q",
+                               "the mean of all values"),
+    Consult.VOTE: ConsultWords("It does what most of the team would do", "by votes", "vote", "majority"),
+    Consult.BEST: ConsultWords("It takes what is best to whoever hopes for most", "to the most hopeful", "Q",
+                               "the values of the most hopeful"),
+    Consult.CONS: ConsultWords("It takes what is most likely after the answers", "after the answers", "p̃",
+                               "CONS's absorption (Eq. 9)"),
+}  # fmt: skip
 CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
 
 
@@ -84,8 +106,8 @@ def _names(viewed: Sequence[Viewed]) -> list[str]:
 
 
 def _is_paired(viewed: Sequence[Viewed]) -> bool:
-    """Tell whether episodes are compared with their twins in which nobody asks."""
-    return viewed[-1].episodes[0].kind == exchanges.SILENT
+    """Tell whether episodes are compared with their twins in which nobody asks, or consults anybody."""
+    return viewed[-1].episodes[0].kind == exchanges.SILENT or viewed[0].consult is not None
 
 
 def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
@@ -93,12 +115,14 @@ def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
     if not _is_paired(viewed):
         return None
     told, silent = (each.episodes for each in viewed)
-    return pairs.described(pairs.paired_returns(told, silent))
+    words = pairs.SHARING if viewed[0].consult is None else pairs.CONSULTING
+    return pairs.described(pairs.paired_returns(told, silent), words)
 
 
 def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
     if _is_paired(viewed):
-        return f"{viewed[0].run.method} on {viewed[0].run.world}, with and without sharing"
+        what = "with and without sharing" if viewed[0].consult is None else "consulting and alone"
+        return f"{viewed[0].run.method} on {viewed[0].run.world}, {what}"
     return f"{' and '.join(run['name'] for run in runs)} on {viewed[0].run.world}"
 
 
@@ -109,6 +133,11 @@ def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
     for each, run in zip(viewed, runs, strict=True):
         who = f"{run['name']}: " if len(runs) > 1 else ""
         totals = [episode["summary"] for episode in run["episodes"] if episode["summary"]["is_sharing"]]
+        if _is_paired(viewed) and viewed[0].consult is not None:
+            sentences.append(
+                _consulted(totals) if totals else "Beside them are the same episodes with each on its own."
+            )
+            continue
         if not totals or not isinstance(each.sharing, Mechanism):
             sentences.append(f"{who}nobody shares knowledge in them.")
             continue
@@ -122,6 +151,14 @@ def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
             f"{plural(answered, 'answer')} and changed {plural(changed, 'choice')}."
         )
     return " ".join(sentences)
+
+
+def _consulted(totals: Sequence[dict[str, Any]]) -> str:
+    asked, answered, changed = (sum(total[name] for total in totals) for name in ("requests", "answers", "changed"))
+    return (
+        f"In them agents act greedily and consult each other in every step: {plural(asked, 'request')} brought "
+        f"{plural(answered, 'answer')} and changed {plural(changed, 'choice')}."
+    )
 
 
 def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
@@ -145,14 +182,16 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
         "name": name,
         "num_agents": first.num_agents,
         "actions": list(world.action_names) if world else [f"action {number}" for number in range(first.num_actions)],
-        "sharing": config.sharing_kind.value,
+        "sharing": _sharing_word(viewed),
         "has_values": config.entry.is_value_based,
         "is_silent": first.kind == exchanges.SILENT,
         "settings": _settings(viewed),
         "values": values_of(sharing),
         "episodes": episodes,
-        "series": series_of(viewed.run),
+        "series": {"episode": []} if viewed.consult or viewed.is_alone else series_of(viewed.run),
     }
+    if viewed.consult is not None:
+        described |= {"consult": CONSULTED[viewed.consult]._asdict(), "remembered": REMEMBERED[sharing.teacher_memory]}
     if isinstance(sharing, Mechanism):
         purse = sharing.purse(first.num_agents, first.num_actions)
         described |= {"start_episode": sharing.start_episode, "budgets": purse._asdict(),
@@ -171,6 +210,13 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
             "icon": ICON,
         }
     return described
+
+
+def _sharing_word(viewed: Viewed) -> str:
+    """Return how agents share in the episodes on the page."""
+    if viewed.consult is not None:
+        return "consulting"
+    return SharingKind.NONE.value if viewed.is_alone else viewed.config.sharing_kind.value
 
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
@@ -202,6 +248,9 @@ def _phase(number: int, viewed: Viewed) -> str:
 def _settings(viewed: Viewed) -> list[list[str]]:
     """Return the choices that numbers on the page depend on, besides the values of symbols."""
     sharing = viewed.sharing
+    if viewed.consult is not None:
+        return [["consulting by", CONSULTED[viewed.consult].setting],
+                ["what teammates remember", sharing.teacher_memory.value]]  # fmt: skip
     if not isinstance(sharing, Mechanism):
         return []
     rows: list[tuple[str, str]] = [

@@ -1,4 +1,4 @@
-"""With and without sharing: how the team's return differs between episodes that are alike in all else.
+"""With and without sharing, or consulting: how the team's return differs between episodes alike in all else.
 
 Pairs are independent of each other given the checkpoint that they are played from, so pairs are what is resampled.
 What comes out is true of that checkpoint, not of a method: that takes runs with several seeds.
@@ -15,6 +15,23 @@ from consmarl.report.statistics import Interval, interval
 from consmarl.report.words import plural, with_bounds
 
 FEWEST_PAIRS = 10  # many pairs do not differ at all, and of a few others the bootstrap's intervals are too narrow
+
+
+class Words(NamedTuple):
+    """What two sides of a comparison are called."""
+
+    title: str
+    told: str  # as in "the return is higher …"
+    silent: str
+    twin: str  # what is different in the other episode of a pair
+    option: str  # by which more pairs are played
+
+
+SHARING = Words("With and without sharing", "with sharing", "without", "in one of them nobody asks", "--staged")
+CONSULTING = Words(
+    "Consulting and alone", "when agents consult each other", "alone", "in one of them each agent is on its own",
+    "--greedy",
+)  # fmt: skip
 
 
 class Pairs(NamedTuple):
@@ -42,7 +59,7 @@ def _team_return(recorded: RecordedEpisode) -> float:
     return float(recorded.steps["rewards"].sum(dtype=np.float64))
 
 
-def described(pairs: Pairs) -> dict[str, Any]:
+def described(pairs: Pairs, words: Words = SHARING) -> dict[str, Any]:
     """Return what the page says about pairs."""
     has_interval = len(pairs.differences) > 1
     return {
@@ -50,24 +67,27 @@ def described(pairs: Pairs) -> dict[str, Any]:
         "mean": pairs.mean.estimate,
         "bounds": [pairs.mean.low, pairs.mean.high] if has_interval else None,
         "told": with_bounds(pairs.mean, 2, signed=True),
-        "counts": _counts(pairs.differences),
-        "verdict": verdict(pairs),
+        "counts": _counts(pairs.differences, words),
+        "verdict": verdict(pairs, words),
+        "words": words._asdict(),
         "is_established": pairs.is_established,
     }
 
 
-def verdict(pairs: Pairs) -> str:
+def verdict(pairs: Pairs, words: Words = SHARING) -> str:
     """Say in a sentence what the pairs settle."""
     count = len(pairs.differences)
     if pairs.is_established:
         better = "higher" if pairs.mean.estimate > 0 else "lower"
-        return f"Established for this checkpoint: the return is {better} with sharing, as the interval excludes 0."
+        return f"Established for this checkpoint: the return is {better} {words.told}, as the interval excludes 0."
     if count < FEWEST_PAIRS:
-        return f"Not established: {plural(count, 'pair')} cannot settle it. Play at least {FEWEST_PAIRS} (--staged)."
+        return (
+            f"Not established: {plural(count, 'pair')} cannot settle it. Play at least {FEWEST_PAIRS} ({words.option})."
+        )
     return "Not established: the interval includes 0."
 
 
-def _counts(differences: NDArray[np.float64]) -> str:
+def _counts(differences: NDArray[np.float64], words: Words) -> str:
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
     same = len(differences) - better - worse
-    return f"The return is higher with sharing in {better}, lower in {worse} and the same in {same}."
+    return f"The return is higher {words.told} in {better}, lower in {worse} and the same in {same}."

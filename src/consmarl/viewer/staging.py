@@ -13,9 +13,10 @@ from consmarl.environments.foreign import is_foreign
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.consult import consulting
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.files import CHECKPOINTS
-from consmarl.sharing.none import NoSharing
+from consmarl.sharing.options import Consult
 from consmarl.training import checkpoints
 from consmarl.training.exploration import Greedy
 from consmarl.training.programs import Program
@@ -26,14 +27,21 @@ NEVER = 2**31 - 1
 
 
 def played_episodes(
-    run: Path, config: TrainConfig, *, staged: int = 0, greedy: int = 0, seed: int = 0, is_silent: bool = False
+    run: Path,
+    config: TrainConfig,
+    *,
+    staged: int = 0,
+    greedy: int = 0,
+    seed: int = 0,
+    is_silent: bool = False,
+    consult: Consult | None = None,
 ) -> list[RecordedEpisode]:
     """Play from a run's newest checkpoint.
 
-    `staged` episodes are played as training would go on, exploring and sharing; `greedy` ones as an evaluation. Their
-    starts come of the seed alone, so they are the same for every run in the world. In silent ones nobody asks, and all
-    else is as it would be: up to the first choice that answers change, they are the same. The run itself is left as it
-    is.
+    `staged` episodes are played as training would go on, exploring and sharing; `greedy` ones as an evaluation, in
+    which agents are on their own or consult each other. Their starts come of the seed alone, so they are the same for
+    every run in the world. In silent ones nobody asks, and all else is as it would be: up to the first choice that
+    answers change, they are the same. The run itself is left as it is.
     """
     if not staged and not greedy:
         return []
@@ -47,17 +55,19 @@ def played_episodes(
     if is_silent:
         actors = actors._replace(sharing=dataclasses.replace(actors.sharing, start_episode=NEVER))
     epsilons = trainer.epsilon(state.num_env_steps + jnp.arange(num_steps))
-    alone = Actors(trainer.learner, Greedy(), NoSharing())
+    executing = Actors(trainer.learner, Greedy(), consulting(consult, config, trainer))
     parameters, after = trainer.learner.parameters(state.learner), jnp.int32(restored.number)
+    evaluated = trainer.learner.evaluated_parameters(state.learner)
     facts = {"after": restored.number, "config": json.loads(config.to_json())}
     played = []
-    for kind, count, *team in (
-        (exchanges.SILENT if is_silent else exchanges.STAGED, staged, actors, sharing, epsilons),
-        (exchanges.EVALUATION, greedy, alone, (), jnp.zeros(num_steps)),
-    ):
+    for kind, count, weights, *team in (
+        (exchanges.SILENT if is_silent else exchanges.STAGED, staged, parameters, actors, sharing, epsilons),
+        (exchanges.CONSULTED if consult else exchanges.EVALUATION, greedy, evaluated, executing, (),
+         jnp.zeros(num_steps)),
+    ):  # fmt: skip
         for number in range(count):
             key = jax.random.fold_in(jax.random.key(seed), number)
-            records = jax.device_get(_play(trainer.world, *team, parameters, after, key))
+            records = jax.device_get(_play(trainer.world, *team, weights, after, key))
             one_round = jax.tree.map(lambda leaf: leaf[None], records)
             header = {"kind": kind, "episode": number} | facts
             played.append(exchanges.recorded_episode(one_round, 0, 1, header))

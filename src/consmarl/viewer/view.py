@@ -20,8 +20,12 @@ from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.experiments.settings import settings_from
 from consmarl.experiments.sharing_options import SharingKind
 from consmarl.files import EXCHANGES, VIEW
+from consmarl.records import typed
 from consmarl.report.runs import Run, read_run
+from consmarl.sharing.consulting import Consulting
 from consmarl.sharing.interface import Sharing
+from consmarl.sharing.none import ALONE
+from consmarl.sharing.options import Consult
 from consmarl.viewer.staging import played_episodes
 
 MOST_RUNS = 2
@@ -37,6 +41,8 @@ class Viewed:
     config: TrainConfig
     episodes: list[RecordedEpisode]
     name: str | None = None  # by default what tells it from the other
+    consult: Consult | None = None  # how agents consult each other in these episodes
+    is_alone: bool = False  # whether these are compared with episodes in which agents do
 
     @cached_property
     def world(self) -> GridWorld[Any, Any, Any] | None:
@@ -45,8 +51,10 @@ class Viewed:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """How knowledge is shared."""
-        return self.config.mechanism
+        """How knowledge is shared in these episodes."""
+        if self.is_alone:
+            return ALONE
+        return self.config.mechanism if self.consult is None else Consulting(self.consult)
 
 
 def view(
@@ -58,14 +66,16 @@ def view(
     greedy: int = 0,
     seed: int = 0,
     without_sharing: bool = False,
+    consult: Consult | str | None = None,
 ) -> Path:
     """Write a page that replays episodes of one run, or of two side by side; return its path.
 
     `episodes` are numbers of recorded ones, by default all there are. `staged` plays so many more from the newest
     checkpoint as training would go on, `greedy` so many as an evaluation does; the same seed gives all runs of a world
     the same starts. `without_sharing` puts beside the staged episodes of one run the same ones in which nobody asks:
-    all other chances are the same, so what differs comes of what was said. The page is written into the (first) run's
-    directory unless `out` names another place.
+    all other chances are the same, so what differs comes of what was said. `consult` lets agents consult each other in
+    the greedy episodes of one run, and puts the same episodes beside them in which each is on its own. The page is
+    written into the (first) run's directory unless `out` names another place.
     """
     from consmarl.viewer.page import write_page
 
@@ -79,6 +89,11 @@ def view(
         validation.whole_number("each number of episode", number, least=0)
     out = named[0] / VIEW if out is None else Path(out)
     configs = [read_config(run) for run in named]
+    if consult is not None:
+        mode = typed("consult", Consult, consult)
+        if without_sharing:
+            raise UsageError("--consult and --without-sharing compare different things: choose one of them.")
+        return write_page(_consulting_and_alone(named, configs, episodes, staged, greedy, seed, mode), out)
     if without_sharing:
         return write_page(_with_and_without(named, configs, episodes, staged, greedy, seed), out)
     _check_comparable(named, configs)
@@ -111,6 +126,29 @@ def _with_and_without(
     return [
         Viewed(run, config, played_episodes(path, config, staged=staged, seed=seed, is_silent=is_silent), name)
         for is_silent, name in ((False, "with sharing"), (True, "nobody asks"))
+    ]
+
+
+def _consulting_and_alone(
+    runs: Sequence[Path],
+    configs: Sequence[TrainConfig],
+    episodes: Sequence[int],
+    staged: int,
+    greedy: int,
+    seed: int,
+    mode: Consult,
+) -> list[Viewed]:
+    """Return a run's greedy episodes in which agents consult each other, and the same ones in which nobody does."""
+    if len(runs) > 1 or episodes or staged or not greedy:
+        raise UsageError("--consult compares greedy episodes of one run: name one, and say how many by --greedy.")
+    (path,), (config,) = runs, configs
+    run = read_run(path)
+    consulted, alone = (
+        played_episodes(path, config, greedy=greedy, seed=seed, consult=consult) for consult in (mode, None)
+    )
+    return [
+        Viewed(run, config, consulted, "consulting the team", consult=mode),
+        Viewed(run, config, alone, "each on its own", is_alone=True),
     ]
 
 

@@ -30,8 +30,8 @@ class Exchange {
       told.push(`${how}: ${did}.`);
     } else {
       const numAnswers = episode.teachersOf(request).length, numOthers = this.run.num_agents - 1;
-      told.push(`It asks. ${this.familiar(episode, step, agent)}, so it asked with probability ` +
-        `${shown(episode.at("steps/ask_probability", step, agent))}.`);
+      told.push(this.run.consult ? "It asks all its teammates." : `It asks. ${this.familiar(episode, step, agent)}, ` +
+        `so it asked with probability ${shown(episode.at("steps/ask_probability", step, agent))}.`);
       const verb = numAnswers === 1 ? "answers" : "answer";
       told.push(numAnswers === 0 ? "Nobody answers." : `${numAnswers} of ${counted(numOthers, "teammate")} ${verb}.`);
       if (episode.isAdvised(request)) {
@@ -66,6 +66,7 @@ class Exchange {
   }
 
   howDrawn(episode, request, did) {
+    if (this.run.consult) return `${this.run.consult.how}: ${did}.`;
     if (!this.isCons) return `It follows the majority: ${did}.`;
     const sureness = shown(episode.at("requests/confidence_after", request));
     if (episode.at("requests/is_best", request)) return `It takes what is best now, as it does with probability ${sureness}: ${did}.`;
@@ -94,7 +95,8 @@ class Exchange {
 
   // Its probabilities before and after, action by action, and who spoke for and against.
   choices(episode, step, agent, request) {
-    const isUsed = episode.isAdvised(request), kind = this.isCons ? "after the answers" : "by votes";
+    const isUsed = episode.isAdvised(request);
+    const kind = this.run.consult?.kind ?? (this.isCons ? "after the answers" : "by votes");
     const key = make("p", { class: "key" }, make("span", { class: "swatch before" }), " before ", term("policy", this.run),
       make("span", { class: "swatch after" }), ` ${kind} `, ...(this.isCons ? [term("policy_after", this.run)] : []),
       isUsed ? "" : ", which it does not use", ...(this.isCons ? [make("span", { class: "swatch" }), term("modified", this.run), " in between"] : []),
@@ -108,12 +110,18 @@ class Exchange {
     const number = (field) => episode.at(`requests/${field}`, request, action);
     const before = number("policy_before"), after = number("policy_after"), modified = number("modified");
     const isOut = episode.at("absorbed/is_excluded", request, action) === 1;
-    const change = make("small", { class: "n" }, this.isCons ? signed(after - before, 3) : counted(modified, "vote"));
+    const change = make("small", { class: "n" }, this.isCons ? signed(after - before, 3) : this.scored(modified));
     const moved = this.isCons ? make("small", { class: "n" }, "p̃ ", figure("span", "modified", modified, 3)) : "";
     return make("div", { class: `choice${isOut ? " is-out" : ""}`, role: "listitem", "data-action": action, "data-modified": String(modified) },
     make("div", { class: "choice-head" }, make("b", {}, this.name(action)), this.marks(episode, step, agent, request, action, isOut)),
     make("div", { class: "bar-line" }, bar(before, "before"), figure("span", "policy_before", before, 3, { class: "n" }), moved),
     make("div", { class: "bar-line" }, bar(after, "after"), figure("span", "policy_after", after, 3, { class: "n" }), change));
+  }
+
+  // The votes for an action; where agents consult each other, whatever the team's scores are.
+  scored(score) {
+    const unit = this.run.consult?.unit ?? "vote";
+    return unit === "vote" ? counted(Math.floor(score), "vote") : `${unit} ${shown(score, 2)}`;
   }
 
   // Whether the student does it, would have done it or leaves it out, and whose best and worst it is.
@@ -141,11 +149,12 @@ class Exchange {
       fact(named("of positive knowledge ", "positive"), "positive_weight", Math.fround(1 - negative), 3),
       fact(named("Confidence after ", "confidence_after"), "confidence_after", ofRequest("confidence_after"), 3),
       fact(named("Actions left out ", "excluded"), "num_excluded", ofRequest("num_excluded"), 0));
-    list.append(this.budget(ofStep("requests_left")), fact("Reward", "rewards", ofStep("rewards"), 2));
+    list.append(...(this.run.consult ? [] : [this.budget(ofStep("requests_left"))]), fact("Reward", "rewards", ofStep("rewards"), 2));
     return list;
   }
 
   asking(ofStep) {
+    if (this.run.consult) return [];
     return [fact(["Probability of asking ", term("ask", this.run)], "ask_probability", ofStep("ask_probability"), 3),
       fact(["Seen this, now included ", term("visits", this.run)], "num_visits", ofStep("num_visits"), 0)];
   }

@@ -4,6 +4,9 @@ const HOW_COUNTED = "Knowledge counts where it moves a probability. Positive kno
   "another. Actions are drawn, so a part of both is chance. Agreement: the share of answers whose best action is what the " +
   "student would have done by itself.";
 
+const HOW_CONSULTED = "An answer changed a choice if the student did the teammate's best action instead of its own. " +
+  "Agreement: the share of answers whose best action is what the student would have done by itself.";
+
 class OverTime {
   constructor(run, body, chooseEpisode) {
     Object.assign(this, { run, body, chooseEpisode, scope: "all", charts: [] });
@@ -14,7 +17,7 @@ class OverTime {
     const charts = make("div", { class: "charts" }, ...this.charts.map((chart) => chart.element));
     charts.hidden = !this.charts.length;
     const episodes = make("section", { class: "card" }, make("h3", {}, "The episodes shown here"), scrolling(this.table, "tall"),
-      ...(this.isSharing ? [make("p", { class: "note" }, HOW_COUNTED)] : []));
+      ...(this.isSharing ? [make("p", { class: "note" }, run.consult ? HOW_CONSULTED : HOW_COUNTED)] : []));
     body.append(...(data.pairs ? [episodes, charts] : [charts, episodes])); // pairs are compared side by side
     if (this.isSharing) body.append(this.matrixCard());
   }
@@ -37,10 +40,10 @@ class OverTime {
   drawTable() {
     const { isSharing } = this, isCons = this.run.sharing === "cons";
     const words = ["Episode", "Return"];
-    if (data.pairs) words.push("With − without");
+    if (data.pairs) words.push(data.runs[0].consult ? "Consulting − alone" : "With − without");
     if (isSharing) words.push("Requests", "Answers", "Followed", "Changed choices");
     if (isSharing) words.push(...(isCons ? ["Positive that changed", "Negative that changed"] : ["Advice that changed"]));
-    if (isSharing) words.push("Agreement", "Requests left");
+    if (isSharing) words.push("Agreement", ...(this.run.consult ? [] : ["Requests left"]));
     const lines = this.run.episodes.map((about, place) => this.line(about, place, isSharing, isCons, words.length));
     this.table.replaceChildren(heads(words, (head) => head !== "Episode"), make("tbody", {}, ...lines));
   }
@@ -73,7 +76,8 @@ class OverTime {
     return [count("requests"), count("answers"), count("advised"), count("changed"),
       share("positive", summary.positive_changed, summary.positive),
       ...(isCons ? [share("negative", summary.negative_changed, summary.negative)] : []),
-      share("agreement", summary.agreeing, summary.answers), figure("td", "left", left, 0, { class: "n" })];
+      share("agreement", summary.agreeing, summary.answers),
+      ...(this.run.consult ? [] : [figure("td", "left", left, 0, { class: "n" })])];
   }
 
   matrixCard() {

@@ -22,8 +22,11 @@ class Teachers {
   }
 
   head() {
-    const { run } = this, words = ["Teammate", "Replies", "Seen this", "Max Q", "Best"];
-    const contents = { "Seen this": ["Seen this ", term("visits", run)], "Max Q": [term("max_value", run)] };
+    const { run } = this, words = ["Teammate", "Replies", "Max Q", "Best"], contents = { "Max Q": [term("max_value", run)] };
+    if (!run.consult) { // who consults does not count what it meets
+      words.splice(2, 0, "Seen this");
+      contents["Seen this"] = ["Seen this ", term("visits", run)];
+    }
     if (this.isCons) {
       words.push("Worst", "Γ", "Λ", "Weight of best", "of worst");
       Object.assign(contents, { "Γ": [term("confidence", run)], "Λ": [term("prestige", run)],
@@ -48,7 +51,7 @@ class Teachers {
     button.addEventListener("click", () => { this.isUnfolded = !this.isUnfolded; show(); });
     show();
     const words = [...reasons].map(([reason, count]) => `${reason} (${count})`).join(", ");
-    const cell = make("td", { class: "folded", colspan: this.isCons ? 10 : 5 }, `${silent.length} are silent: ${words}. `, button);
+    const cell = make("td", { class: "folded", colspan: this.isCons ? 10 : this.run.consult ? 4 : 5 }, `${silent.length} are silent: ${words}. `, button);
     return make("tr", {}, cell);
   }
 
@@ -58,7 +61,8 @@ class Teachers {
     const told = (kind) => make("td", { class: "told", "data-action": at(`${kind}_action`) }, this.run.actions[at(`${kind}_action`)], " ",
       figure("small", `${kind}_probability`, at(`${kind}_probability`), 2));
     const words = make("td", { "data-field": "reply", "data-value": reply }, this.replyWords(reply, at("num_visits")));
-    const line = row(agentChip(teacher), words, number("num_visits", 0), number("max_value", 2), told("best"));
+    const visits = this.run.consult ? [] : [number("num_visits", 0)];
+    const line = row(agentChip(teacher), words, ...visits, number("max_value", 2), told("best"));
     if (this.isCons) line.append(told("worst"), number("confidence", 3), number("prestige", 2),
       this.weight(episode, request, teacher, "best_share", "raises"), this.weight(episode, request, teacher, "worst_share", "lowers"));
     line.dataset.teacher = teacher;

@@ -1,0 +1,34 @@
+"""Whether agents of a learned policy consult each other, and what to call it."""
+
+from consmarl.errors import UsageError
+from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.methods import METHODS
+from consmarl.records import typed
+from consmarl.sharing.consulting import Consulting
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.none import ALONE
+from consmarl.sharing.options import Consult
+
+EXECUTION = {  # how agents are said to act
+    None: "each on its own",
+    Consult.MEAN: "consulting the team, by the mean of all values",
+    Consult.VOTE: "consulting the team, by majority",
+    Consult.BEST: "consulting the team, by the values of the most hopeful",
+    Consult.CONS: "consulting the team, by CONS's absorption of what the more hopeful say",
+}
+
+
+def consulting(consult: Consult | str | None, config: TrainConfig, trainer: AnyTrainer) -> Sharing:
+    """Return how agents share while they execute what they have learned; a mode may be named by its word."""
+    if consult is None:
+        return ALONE
+    mode = typed("consult", Consult, consult)
+    if not config.entry.is_value_based:
+        with_values = ", ".join(method.value for method, entry in METHODS.items() if entry.is_value_based)
+        raise UsageError(
+            f"{config.method.value} learns a policy, and agents consult each other on values: --consult goes with "
+            f"{with_values}."
+        )
+    sharing = Consulting(mode)
+    sharing.init(trainer.world.num_agents, trainer.world.num_actions)  # which refuses a team of one
+    return sharing

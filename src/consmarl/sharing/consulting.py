@@ -1,0 +1,202 @@
+"""Consulting the team in execution: agents that act greedily ask all teammates in every step.
+
+Agents that learned the same task by themselves are an ensemble. Here every agent asks what the others would do in its
+place, with their own memory of what it has seen and done (`TeacherMemory.HISTORY`), and acts on what the team thinks.
+Nothing is counted and no budget is spent; how many messages it takes is reported. The paper evaluates agents on their
+own, so this is another mode of execution and never part of the paper's figures.
+
+Axes: `[agent, env, …]`, and `[teacher, action]` for one student.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.errors import UsageError
+from consmarl.records import settle
+from consmarl.sharing import equations
+from consmarl.sharing.equations import Messages
+from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situation, Traffic
+from consmarl.sharing.options import Consult, Normalisation, TeacherMemory
+from consmarl.sharing.record import Reply, StepRecord, StudentRecord, TeacherRecord
+
+ONLY_HOPEFUL = (Consult.BEST, Consult.CONS)  # modes in which only teammates who hope for more answer
+NEGATIVE_WEIGHT = 0.5  # w_n of Eq. 8: the schedule belongs to training, so both kinds of knowledge count alike
+UPDATE_RATE = 0.6  # τ of Eq. 9, as in training
+
+
+@dataclass(frozen=True)
+class Consulting(Sharing):
+    """Everybody asks everybody, in every step."""
+
+    mode: Consult = Consult.MEAN
+
+    teacher_memory = TeacherMemory.HISTORY
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its type."""
+        settle(self)
+
+    def init(self, num_agents: int, num_actions: int) -> tuple[()]:
+        """Nothing is kept; a team of one is refused."""
+        del num_actions
+        if num_agents < 2:
+            raise UsageError("a team of one has nobody to consult: leave --consult out.")
+        return ()
+
+    def begin(self, num_agents: int, num_envs: int, episode_limit: int) -> tuple[()]:
+        """Nothing is remembered."""
+        del num_agents, num_envs, episode_limit
+        return ()
+
+    def share(
+        self,
+        key: jax.Array,
+        situation: Situation,
+        prepare_teachers: PrepareTeachers,
+        state: tuple[()],
+        memory: tuple[()],
+        *,
+        is_recording: bool = False,
+    ) -> Shared:
+        """Ask everybody, and do what scores highest."""
+        del key
+        num_agents, num_envs = situation.actions.shape
+        is_asking = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape)
+        ready = prepare_teachers(is_asking)
+        students, envs = jnp.divmod(jnp.arange(num_agents * num_envs), num_envs)
+        asked = ready.ask_teachers(students, envs)  # [teacher, pair, action]
+        values = asked.reshape(num_agents, num_agents, num_envs, -1).transpose(1, 2, 0, 3)
+        # the student's own network says about itself what it has said already, but for rounding
+        is_self = jnp.eye(num_agents, dtype=bool)[:, None, :, None]
+        values = jnp.where(is_self, situation.values[:, :, None, :], values)  # [student, env, teacher, action]
+
+        over_envs = jax.vmap(lambda student, rows: jax.vmap(lambda row: self._scored(student, row))(rows))
+        scores, is_sent = over_envs(jnp.arange(num_agents), values)
+        chosen = jnp.argmax(scores, axis=-1).astype(jnp.int32)
+        actions = jnp.where(is_asking, chosen, situation.actions)
+        is_sent &= is_asking[:, :, None]  # [student, env, teacher]
+        traffic = Traffic(
+            requests=is_asking.astype(jnp.int32),
+            answers=is_sent.sum(axis=2),
+            taught=is_sent.sum(axis=0).T,
+            advised=(is_asking & jnp.any(is_sent, axis=2)).astype(jnp.int32),
+        )
+        record = self._record(situation, values, scores, is_sent, actions) if is_recording else ()
+        return Shared(actions, traffic, state, memory, record, ready.recall)
+
+    def _scored(self, student: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return how the team scores a student's actions [action], and who answers it: bool [teacher]."""
+        is_other = jnp.arange(len(values)) != student
+        if self.mode in ONLY_HOPEFUL:
+            is_sent = is_other & jax.vmap(equations.is_more_hopeful, (0, None))(values, values[student])
+        else:
+            is_sent = is_other
+        return SCORES[self.mode](values[student], values, is_sent), is_sent
+
+    def _record(
+        self, situation: Situation, values: jax.Array, scores: jax.Array, is_sent: jax.Array, actions: jax.Array
+    ) -> StepRecord:
+        """Write down what was said, in the form of a request in training; what consulting does not have is zero."""
+        policies = jax.nn.softmax(values, axis=-1)
+        nothing, none_left = jnp.zeros(actions.shape), jnp.zeros(actions.shape, jnp.int32)
+        is_asking = situation.is_live[None, :] & jnp.ones(actions.shape, bool)
+        is_self = jnp.eye(len(actions), dtype=bool)[:, None, :]
+        silent = jnp.where(is_self, Reply.NOT_ASKED, Reply.NOT_MORE_HOPEFUL)
+        teachers = TeacherRecord(
+            reply=jnp.where(is_sent, Reply.ANSWERED, silent).astype(jnp.uint8),
+            num_visits=jnp.zeros(is_sent.shape, jnp.int32),
+            best_action=jnp.argmax(values, axis=-1).astype(jnp.uint8),
+            worst_action=jnp.argmin(values, axis=-1).astype(jnp.uint8),
+            best_probability=jnp.max(policies, axis=-1),
+            worst_probability=jnp.min(policies, axis=-1),
+            confidence=_over(equations.policy_confidence, policies),
+            prestige=jnp.zeros(is_sent.shape),
+            max_value=jnp.max(values, axis=-1),
+        )
+        student = StudentRecord(
+            policy_before=jax.nn.softmax(situation.values, axis=-1),
+            modified=scores,
+            policy_after=_shares(self.mode, scores),
+            confidence_after=nothing,
+            negative_weight=jnp.full(actions.shape, NEGATIVE_WEIGHT if self.mode is Consult.CONS else 0.0),
+            is_best=is_asking,
+            num_excluded=jnp.zeros(actions.shape, jnp.uint8),
+            is_advised=is_asking & jnp.any(is_sent, axis=2),
+            action=actions.astype(jnp.uint8),
+        )
+        return StepRecord(
+            is_asking=is_asking,
+            ask_probability=is_asking.astype(jnp.float32),
+            num_visits=none_left,
+            values=situation.values,
+            is_exploring=situation.is_exploring,
+            own_action=situation.actions.astype(jnp.uint8),
+            action=actions.astype(jnp.uint8),
+            requests_left=none_left,
+            answers_left=none_left,
+            student=student,
+            teachers=teachers,
+        )
+
+
+def mean_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+    """Score actions by the mean of the team's values, the student's own among them."""
+    del own, is_sent
+    return jnp.mean(values, axis=0)
+
+
+def votes_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+    """Score actions by how many would take them; of equals, the student takes the one that it values most."""
+    del is_sent
+    votes = jnp.sum(jnp.argmax(values, axis=1)[:, None] == jnp.arange(len(own))[None, :], axis=0)
+    return votes + 0.5 * jax.nn.softmax(own)  # less than a vote
+
+
+def most_hopeful(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+    """Score actions by the values of whoever hopes for most; the student's own if nobody hopes for more."""
+    hopes = jnp.where(is_sent, jnp.max(values, axis=1), -jnp.inf)
+    return jnp.where(jnp.any(is_sent), values[jnp.argmax(hopes)], own)
+
+
+def absorbed_policy(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+    """Score actions by p̃ of Eq. 9: the student's policy moved by the best and worst actions of those who answer.
+
+    Nothing is counted in execution, so a teammate's prestige (Eq. 7) is its confidence Γ alone.
+    """
+    policies = jax.nn.softmax(values, axis=1)
+    messages = Messages(
+        best_action=jnp.argmax(policies, axis=1),
+        best_probability=jnp.max(policies, axis=1),
+        worst_action=jnp.argmin(policies, axis=1),
+        worst_probability=jnp.min(policies, axis=1),
+        prestige=jax.vmap(equations.policy_confidence)(policies),
+        is_sent=is_sent,
+    )
+    modified = jax.vmap(equations.modified_probability, (0, 0) + (None,) * 5)(
+        jnp.arange(len(own)), equations.boltzmann_policy(own), messages, jnp.asarray(1 - NEGATIVE_WEIGHT),
+        jnp.asarray(NEGATIVE_WEIGHT), UPDATE_RATE, Normalisation.ALL_NAMING,
+    )  # fmt: skip
+    return modified.probability
+
+
+SCORES = {
+    Consult.MEAN: mean_of_team,
+    Consult.VOTE: votes_of_team,
+    Consult.BEST: most_hopeful,
+    Consult.CONS: absorbed_policy,
+}
+
+
+def _shares(mode: Consult, scores: jax.Array) -> jax.Array:
+    """Return scores as shares of 1, for pictures."""
+    if mode in (Consult.MEAN, Consult.BEST):
+        return jax.nn.softmax(scores, axis=-1)
+    return scores / jnp.sum(scores, axis=-1, keepdims=True)
+
+
+def _over(function: Any, rows: jax.Array) -> jax.Array:
+    """Apply a function of [action] to the last axis."""
+    return jax.vmap(jax.vmap(jax.vmap(function)))(rows)
