@@ -377,8 +377,8 @@ def test_a_team_draws_its_strategies_by_what_it_sees_at_first():
 
 def test_all_agents_of_a_team_follow_one_strategy():
     memory = memory_at_first()
-    assert memory.hidden.shape == (AGENTS, ENVS * EPISODES, LEARNER.hidden_size)
-    assert not np.any(memory.hidden)
+    assert memory.agents.hidden.shape == (AGENTS, ENVS * EPISODES, LEARNER.hidden_size)
+    assert not np.any(memory.agents.hidden)
     for drawn, kept in zip(memory[1:], LEARNER.notes(memory), strict=True):
         np.testing.assert_array_equal(drawn, np.broadcast_to(kept, (AGENTS, ENVS * EPISODES)))
 

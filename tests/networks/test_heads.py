@@ -4,11 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from consmarl.environments.interface import Ground
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.networks.drqn import Head, dueling_values
 
-SPEC = TeamSpec(3, 4, (1.0, 0.5))
+SPEC = TeamSpec(3, 4, (1.0, 0.5), Ground((3, 4), (3, 5)))
 
 
 def test_a_dueling_heads_first_output_is_the_mean_of_the_values():
@@ -23,15 +24,15 @@ def test_a_plain_head_leaves_outputs_as_they_are():
 
 
 def test_acting_and_learning_read_the_same_values_off_every_head():
-    for head in Head:
+    for head, footprints in ((Head.PLAIN, False), (Head.DUELING, False), (Head.DUELING, True)):
         for weights in Weights:
-            networks = TeamNetworks(SPEC, weights, 5, head)
+            networks = TeamNetworks(SPEC, weights, 5, head, footprints)
             parameters = networks.init(jax.random.key(1))
             codes = jax.random.randint(jax.random.key(2), (3, 2, 4, 2), 0, 3).astype(jnp.uint8)
             actions = jax.random.randint(jax.random.key(3), (3, 2, 3), 0, 4)
-            hidden, last = networks.first_hidden(2), jnp.full((3, 2), -1)
+            memory, last = networks.first_memory(2), jnp.full((3, 2), -1)
             for step in range(4):
-                hidden, values = networks.step(parameters, hidden, codes[:, :, step], last)
+                memory, values = networks.step(parameters, memory, codes[:, :, step], last)
                 for agent in range(3):
                     number = 0 if networks.is_shared else agent
                     own = jax.tree.map(lambda rows, number=number: rows[number], parameters)

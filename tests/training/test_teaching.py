@@ -12,7 +12,7 @@ from consmarl.experiments.config import TrainConfig
 from consmarl.experiments.methods import METHODS
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.learners.networks import Weights
+from consmarl.learners.networks import Memory, Weights
 from consmarl.learners.team_value import TeamValue
 from consmarl.sharing.options import TeacherMemory
 from consmarl.training import teaching
@@ -30,7 +30,7 @@ def asked_and_expected(learner, remember, requests, codes, before, after, last_a
     parameters = learner.parameters(learner.init(jax.random.key(0)))
     num_agents, num_envs, size = codes.shape
     teachers = Teachers(learner, parameters, remember, jax.random.key(3))
-    ready = in_students_place(teachers, Place(codes, last_actions, before, after, jnp.int32(2)), ())
+    ready = in_students_place(teachers, Place(codes, last_actions, Memory(before), Memory(after), jnp.int32(2)), ())
     students, envs = (jnp.array(each) for each in zip(*requests, strict=True))
     asked = ready(jnp.zeros((num_agents, num_envs), bool)).ask_teachers(students, envs)
 
@@ -44,7 +44,7 @@ def asked_and_expected(learner, remember, requests, codes, before, after, last_a
         everybody = jnp.broadcast_to(hidden, (num_agents, 1, len(hidden)))
         seen = jnp.broadcast_to(codes[student, env], (num_agents, 1, size))
         did = jnp.full((num_agents, 1), last_actions[student, env])
-        return learner.networks.step(parameters, everybody, seen, did)[1][teacher, 0]
+        return learner.networks.step(parameters, Memory(everybody), seen, did)[1][teacher, 0]
 
     expected = [[of_one(student, env, teacher) for student, env in requests] for teacher in range(num_agents)]
     return asked, jnp.array(expected)
@@ -118,6 +118,8 @@ def told_by_whole_episodes(learner, parameters, notes, codes, actions):
 LEARNERS = {
     **{method.value: (method, {}) for method, entry in METHODS.items() if entry.is_value_based},
     "iql with shared weights": ("iql", {"weights": "shared"}),
+    "iql with footprints": ("iql", {"learn.footprints": True}),
+    "maven with footprints": ("maven", {"learn.footprints": True}),
 }
 
 

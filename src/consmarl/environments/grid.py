@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
-from consmarl.environments.interface import MAX_CODE, DrawsT, Environment, LayoutT, StateT
+from consmarl.environments.interface import MAX_CODE, DrawsT, Environment, Ground, LayoutT, StateT
 from consmarl.environments.symmetry import Symmetry, grid_symmetries
 from consmarl.errors import UsageError
 
@@ -161,6 +161,11 @@ class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
         """Mirrored and, where grid and window are square, rotated: no side of the grid is special."""
         num_features, num_channels = len(self.feature_names), len(self.channel_names)
         return grid_symmetries(self.grid, self.view, self.action_names, num_features, num_channels)
+
+    @property
+    def ground(self) -> Ground:
+        """Agents see their row and column."""
+        return Ground(self.grid, self.view)
 
     @property
     def num_places(self) -> int:

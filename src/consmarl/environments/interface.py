@@ -60,6 +60,13 @@ class Counters(NamedTuple):
     team: dict[str, jax.Array]
 
 
+class Ground(NamedTuple):
+    """A grid that agents walk on, whose observations begin with their row and column."""
+
+    grid: tuple[int, int]  # (rows, columns)
+    view: tuple[int, int]  # (rows, columns) of an agent's window
+
+
 class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     """A cooperative world with a fixed number of like agents, discrete actions and a step limit."""
 
@@ -92,6 +99,11 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Ways to turn it around that leave it the same; none unless it says so."""
         return ()
+
+    @property
+    def ground(self) -> Ground | None:
+        """The grid, where observations tell an agent's place on one."""
+        return None
 
     @property
     def num_places(self) -> int:

@@ -59,6 +59,10 @@ def check_fits_world(config: "TrainConfig", world: Any) -> None:
     """Refuse ways of learning that only some worlds allow."""
     if config.mirror_episodes and not getattr(world, "symmetries", ()):
         raise UsageError(f"{config.env} is not the same seen in a mirror: mirror_episodes must be off.")
+    if config.learn.footprints and getattr(world, "ground", None) is None:
+        raise UsageError(
+            f"observations in {config.env} do not begin with an agent's row and column: learn.footprints must be off."
+        )
     if config.coverage_bonus and not getattr(world, "num_places", 0):
         raise UsageError(f"observations in {config.env} do not tell what is in view: coverage_bonus must be 0.")
 

@@ -36,6 +36,8 @@ class LearnOptions:
     """How much worse than the best an action may look in the end and still keep the trace [P: 0]."""
     head: Head | None = None
     """How a network puts out action values [P: plain]."""
+    footprints: bool | None = None
+    """Whether networks are told how often their agent has been on each cell in its view, this episode [P: no]."""
     target_memory: TargetMemory | None = None
     """From where on the target network remembers; IQL and those that learn as it does, SEQL [C: next-observations]."""
     others_weight: float | None = None

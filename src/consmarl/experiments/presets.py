@@ -91,10 +91,12 @@ PRESETS: dict[Preset, PresetEntry] = {
             Row(
                 {
                     "learn.trace_decay": 0.9,
-                    "learn.settle_after": 0.5,
+                    "learn.settle_after": 0.4,
                     "learn.trace_tolerance": 0.5,
+                    "learn.footprints": True,
                     "coverage_bonus": 0.3,
-                    "coverage_after": 0.5,
+                    "coverage_after": 0.4,
+                    "epsilon_end": 0.02,
                     "epsilon_final": 0.01,
                 },
                 worlds=(WorldFamily.GOLD_MINER,),

@@ -124,7 +124,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
     def begin(self, parameters: ActorParameters, key: jax.Array, codes: jax.Array) -> jax.Array:
         """Return empty memories."""
         del parameters, key
-        return self.networks.first_hidden(codes.shape[1])
+        return self.networks.first_memory(codes.shape[1]).hidden
 
     def act(
         self, parameters: ActorParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array

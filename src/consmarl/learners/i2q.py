@@ -63,7 +63,7 @@ class I2Q(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act: every agent has its own."""
-        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size, self.head)
+        return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size, self.head, self.footprints)
 
     @property
     def _pair_sizes(self) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.interface import Ground
 from consmarl.records import settle
 
 ParametersT = TypeVar("ParametersT")
@@ -53,6 +54,7 @@ class TeamSpec:
     num_agents: int
     num_actions: int
     observation_scale: tuple[float, ...]
+    ground: Ground | None = None  # where observations tell an agent's place
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -61,7 +63,8 @@ class TeamSpec:
     @classmethod
     def of(cls, world: HasTeam) -> "TeamSpec":
         """Read it off a world."""
-        return cls(world.num_agents, world.num_actions, tuple(world.observation_scale.tolist()))
+        scale = tuple(world.observation_scale.tolist())
+        return cls(world.num_agents, world.num_actions, scale, getattr(world, "ground", None))
 
     @property
     def observation_size(self) -> int:

@@ -36,7 +36,7 @@ class IQL(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act and learn."""
-        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head)
+        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head, self.footprints)
 
     def init(self, key: jax.Array) -> QState:
         """Draw weights."""

@@ -20,7 +20,7 @@ from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
-from consmarl.learners.networks import Weights
+from consmarl.learners.networks import Memory, Weights
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.rewards import team_reward
 from consmarl.networks.drqn import init_drqn, step_trunk, unroll_trunk
@@ -70,7 +70,7 @@ class MavenNetworks(NamedTuple):
 class MavenMemory(NamedTuple):
     """A team's memory; the strategy is the same for all agents of an environment."""
 
-    hidden: jax.Array  # [agent, env, hidden]
+    agents: Memory  # [agent, env, …]
     strategy: jax.Array  # int32 [agent, env]
     probability: jax.Array  # float32 [agent, env], with which it was drawn
 
@@ -153,7 +153,7 @@ class MAVEN(QMIX):
         probability = jnp.exp(td.chosen_values(log_policy, strategy))
         shape = codes.shape[:2]
         return MavenMemory(
-            self.networks.first_hidden(shape[1]),
+            self.networks.first_memory(shape[1]),
             jnp.broadcast_to(strategy[None, :].astype(jnp.int32), shape),
             jnp.broadcast_to(probability[None, :], shape),
         )
@@ -168,15 +168,17 @@ class MAVEN(QMIX):
         """Return every agent's values under its team's strategy."""
         del key
 
+        remembered, inputs = self.networks.step_inputs(memory.agents, codes, last_actions)
+
         def of_agent(
-            agent: jax.Array, hidden: jax.Array, strategy: jax.Array, codes: jax.Array, last_actions: jax.Array
+            agent: jax.Array, hidden: jax.Array, strategy: jax.Array, inputs: jax.Array
         ) -> tuple[jax.Array, jax.Array]:
-            hidden = step_trunk(parameters.agent, hidden, self.networks.inputs(agent, codes, last_actions))
+            hidden = step_trunk(parameters.agent, hidden, inputs)
             return hidden, self._head(parameters.agent, hidden[None], agent, strategy)[0]
 
         agents = jnp.arange(self.spec.num_agents)
-        hidden, values = jax.vmap(of_agent)(agents, memory.hidden, memory.strategy, codes, last_actions)
-        return memory._replace(hidden=hidden), values
+        hidden, values = jax.vmap(of_agent)(agents, remembered.hidden, memory.strategy, inputs)
+        return memory._replace(agents=remembered._replace(hidden=hidden)), values
 
     def _head(
         self, agent_network: StrategicAgent, hiddens: jax.Array, agent: jax.Array, strategy: jax.Array

@@ -1,16 +1,20 @@
 """A team's recurrent Q-networks: one for each agent, or one for all that is told who is asking."""
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.interface import Ground
+from consmarl.errors import UsageError
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.networks.drqn import DRQNParameters, Head, init_drqn, one_hot_actions, step_drqn, unroll_drqn
+from consmarl.networks.footprints import boards_of, in_view, with_step
 
 
 class Weights(enum.Enum):
@@ -18,6 +22,13 @@ class Weights(enum.Enum):
 
     SEPARATE = "separate"
     SHARED = "shared"
+
+
+class Memory(NamedTuple):
+    """What agents remember from step to step; [agent, env, …]."""
+
+    hidden: jax.Array  # [agent, env, hidden]
+    footprints: Any = ()  # uint8 [agent, env, cell], or () where networks are not told
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,7 @@ class TeamNetworks:
     weights: Weights = Weights.SEPARATE
     hidden_size: int = 64
     head: Head = Head.PLAIN
+    footprints: bool = False  # whether networks are told where their agent has been
 
     @property
     def is_shared(self) -> bool:
@@ -41,8 +53,16 @@ class TeamNetworks:
 
     @property
     def input_size(self) -> int:
-        """Observation, last action, and who is asking where that matters."""
-        return self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
+        """Observation, last action, who is asking where that matters, and footprints."""
+        size = self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
+        return size + (math.prod(self.ground.view) if self.footprints else 0)
+
+    @property
+    def ground(self) -> Ground:
+        """Where footprints are left."""
+        if self.spec.ground is None:
+            raise UsageError("footprints take observations that begin with an agent's row and column on a grid.")
+        return self.spec.ground
 
     @property
     def num_outputs(self) -> int:
@@ -54,24 +74,34 @@ class TeamNetworks:
         keys = jax.random.split(key, self.num_networks)
         return jax.vmap(lambda key: init_drqn(key, self.input_size, self.hidden_size, self.num_outputs))(keys)
 
-    def first_hidden(self, num_envs: int) -> jax.Array:
-        """Return the hidden states at the start of an episode: zeros [agent, env, hidden]."""
-        return jnp.zeros((self.spec.num_agents, num_envs, self.hidden_size))
+    def first_memory(self, num_envs: int) -> Memory:
+        """Return the memories at the start of an episode: zeros [agent, env, …]."""
+        shape = (self.spec.num_agents, num_envs)
+        board = jnp.zeros((*shape, math.prod(self.ground.grid)), jnp.uint8) if self.footprints else ()
+        return Memory(jnp.zeros((*shape, self.hidden_size)), board)
 
     def step(
-        self, parameters: DRQNParameters, hidden: jax.Array, codes: jax.Array, last_actions: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Advance all agents by one step: [agent, env, …] → (hidden, action values)."""
-        agents = jnp.arange(self.spec.num_agents)
-        inputs = jax.vmap(self.inputs)(agents, codes, last_actions)
+        self, parameters: DRQNParameters, memory: Memory, codes: jax.Array, last_actions: jax.Array
+    ) -> tuple[Memory, jax.Array]:
+        """Advance all agents by one step: [agent, env, …] → (memory, action values)."""
+        memory, inputs = self.step_inputs(memory, codes, last_actions)
         if not self.is_shared:
-            hidden, outputs = jax.vmap(step_drqn)(parameters, hidden, inputs)
-            return hidden, self.head.values(outputs)
+            hidden, outputs = jax.vmap(step_drqn)(parameters, memory.hidden, inputs)
+            return memory._replace(hidden=hidden), self.head.values(outputs)
         single = jax.tree.map(lambda stacked: stacked[0], parameters)
         num_envs = codes.shape[1]
-        flat_hidden, flat_outputs = step_drqn(single, _joined(hidden), _joined(inputs))
+        flat_hidden, flat_outputs = step_drqn(single, _joined(memory.hidden), _joined(inputs))
         apart = (self.spec.num_agents, num_envs, -1)
-        return flat_hidden.reshape(apart), self.head.values(flat_outputs).reshape(apart)
+        return memory._replace(hidden=flat_hidden.reshape(apart)), self.head.values(flat_outputs).reshape(apart)
+
+    def step_inputs(self, memory: Memory, codes: jax.Array, last_actions: jax.Array) -> tuple[Memory, jax.Array]:
+        """Return all agents' inputs in a step, and their memories with the footprints that they leave now."""
+        inputs = jax.vmap(self.inputs)(jnp.arange(self.spec.num_agents), codes, last_actions)
+        if not self.footprints:
+            return memory, inputs
+        place, (grid, view) = _place(codes), self.ground
+        board = with_step(memory.footprints, *place, grid)
+        return memory._replace(footprints=board), _beside(inputs, in_view(board, *place, grid, view))
 
     def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
         """One agent's inputs: codes [..., code], last actions [...]."""
@@ -85,7 +115,12 @@ class TeamNetworks:
         """One agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
         before_first = jnp.full((len(actions), 1), -1)
         last_actions = jnp.concatenate([before_first, actions.astype(jnp.int32)], axis=1)
-        return self.inputs(agent, codes.swapaxes(0, 1), last_actions.T)
+        by_step = codes.swapaxes(0, 1)
+        inputs = self.inputs(agent, by_step, last_actions.T)
+        if not self.footprints:
+            return inputs
+        place, (grid, view) = _place(by_step), self.ground
+        return _beside(inputs, in_view(boards_of(*place, grid), *place, grid, view))
 
     def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
@@ -115,6 +150,14 @@ class TeamNetworks:
 
 # (agent, parameters, codes, actions, rewards, whole batch) → (metrics, gradient)
 AgentGradient = Callable[..., tuple[Any, Any]]
+
+
+def _place(codes: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return codes[..., 0].astype(jnp.int32), codes[..., 1].astype(jnp.int32)
+
+
+def _beside(inputs: jax.Array, more: jax.Array) -> jax.Array:
+    return jnp.concatenate([inputs, more], axis=-1)
 
 
 def _joined(rows: jax.Array) -> jax.Array:

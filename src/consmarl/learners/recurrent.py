@@ -22,7 +22,7 @@ class RecurrentQ(Learner[Any, StateT, Any]):
     def begin(self, parameters: Any, key: jax.Array, codes: jax.Array) -> Any:
         """Return empty memories."""
         del parameters, key
-        return self.networks.first_hidden(codes.shape[1])
+        return self.networks.first_memory(codes.shape[1])
 
     def act(
         self, parameters: Any, memory: Any, codes: jax.Array, last_actions: jax.Array, key: jax.Array

@@ -48,7 +48,7 @@ class TeamValue(TDLearner):
     @property
     def networks(self) -> TeamNetworks:
         """The networks that act."""
-        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head)
+        return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head, self.footprints)
 
     def init_networks(self, key: jax.Array) -> Any:
         """Draw all weights."""
