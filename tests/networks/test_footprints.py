@@ -18,12 +18,11 @@ GRID, VIEW = (3, 4), (3, 5)
 
 def seen_slowly(places, step):
     """How often the agent has been on each cell of its window after a step, this time included, row by row."""
-    row, column = places[step]
-    window = []
-    for down in range(-(VIEW[0] // 2), VIEW[0] // 2 + 1):
-        for right in range(-(VIEW[1] // 2), VIEW[1] // 2 + 1):
-            window.append(min(places[: step + 1].count((row + down, column + right)), MOST_STEPS))
-    return np.array(window) * SCALE
+    (row, column), so_far = places[step], places[: step + 1]
+    rows, columns = (
+        range(middle - side // 2, middle + side // 2 + 1) for middle, side in zip((row, column), VIEW, strict=True)
+    )
+    return np.array([min(so_far.count((r, c)), MOST_STEPS) for r in rows for c in columns]) * SCALE
 
 
 PLACES = st.lists(st.tuples(st.integers(0, GRID[0] - 1), st.integers(0, GRID[1] - 1)), min_size=4, max_size=4)
