@@ -11,7 +11,7 @@ from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.networks.footprints import MOST_STEPS, SCALE, boards_of, in_view, with_step
+from consmarl.networks.footprints import MOST_STEPS, in_view, windows_of, with_step
 
 GRID, VIEW = (3, 4), (3, 5)
 
@@ -22,7 +22,7 @@ def seen_slowly(places, step):
     rows, columns = (
         range(middle - side // 2, middle + side // 2 + 1) for middle, side in zip((row, column), VIEW, strict=True)
     )
-    return np.array([min(so_far.count((r, c)), MOST_STEPS) for r in rows for c in columns]) * SCALE
+    return np.array([min(so_far.count((r, c)), MOST_STEPS) for r in rows for c in columns])
 
 
 PLACES = st.lists(st.tuples(st.integers(0, GRID[0] - 1), st.integers(0, GRID[1] - 1)), min_size=4, max_size=4)
@@ -31,22 +31,24 @@ PLACES = st.lists(st.tuples(st.integers(0, GRID[0] - 1), st.integers(0, GRID[1] 
 @given(PLACES)
 def test_a_window_counts_the_steps_on_its_cells(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
-    found = in_view(boards_of(rows, columns, GRID), rows, columns, GRID, VIEW)
-    np.testing.assert_allclose(found, [seen_slowly(places, step) for step in range(len(places))])
+    found = windows_of(rows, columns, GRID, VIEW)
+    np.testing.assert_array_equal(found, [seen_slowly(places, step) for step in range(len(places))])
 
 
 @given(PLACES)
 def test_step_by_step_it_is_the_same_as_by_whole_episodes(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
     board = jnp.zeros(GRID[0] * GRID[1], jnp.uint8)
-    for step, after in enumerate(boards_of(rows, columns, GRID)):
+    for step, window in enumerate(windows_of(rows, columns, GRID, VIEW)):
         board = with_step(board, rows[step], columns[step], GRID)
-        np.testing.assert_array_equal(board, after)
+        np.testing.assert_array_equal(in_view(board, rows[step], columns[step], GRID, VIEW), window)
 
 
 def test_long_stays_are_counted_up_to_a_bound():
     rows = jnp.zeros(300, jnp.int32)
-    assert np.asarray(boards_of(rows, rows, GRID))[:, 0].tolist() == [min(n, MOST_STEPS) for n in range(1, 301)]
+    middle = VIEW[0] * VIEW[1] // 2
+    counts = np.asarray(windows_of(rows, rows, GRID, VIEW))[:, middle]
+    assert counts.tolist() == [min(number, MOST_STEPS) for number in range(1, 301)]
 
 
 def test_they_take_a_world_whose_observations_tell_the_place():

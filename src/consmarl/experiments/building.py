@@ -11,6 +11,8 @@ from consmarl.experiments.limits import check_steps
 from consmarl.experiments.methods import OF_LOOP
 from consmarl.experiments.settings import settings_from
 from consmarl.learners.interface import AnyLearner, TeamSpec
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
 
@@ -36,14 +38,21 @@ def build_trainer(config: "TrainConfig") -> AnyTrainer:
 def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
     """Return what goes with a world; the configuration leaves nothing open."""
     check_fits_world(config, world)
+    experts = config.experts(world.num_agents)
     return dict(
         learner=_learner(config, TeamSpec.of(world)),
         exploration=EXPLORATIONS[config.exploration_kind],
         epsilon=config.epsilon(world.episode_limit),
-        sharing=config.mechanism,
+        sharing=_sharing(config, experts),
+        experts=experts,
         **{name: getattr(config, name) for name in OF_LOOP if getattr(config, name) is not None},
         coverage_start=_coverage_start(config),
     )
+
+
+def _sharing(config: "TrainConfig", experts: tuple[int, ...]) -> Sharing:
+    mechanism: Any = config.mechanism
+    return dataclasses.replace(mechanism, experts=experts) if isinstance(mechanism, Mechanism) else mechanism
 
 
 def _coverage_start(config: "TrainConfig") -> int:

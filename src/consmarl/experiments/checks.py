@@ -41,6 +41,10 @@ def check_numbers(config: "TrainConfig") -> None:
     bonus = config.coverage_bonus
     if bonus is not None and validation.finite_number("coverage_bonus", bonus) < 0:
         raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
+    for agent in config.newcomers:
+        validation.whole_number("each number of newcomers", agent, least=0)
+    if config.newcomers and config.teachers is None:
+        raise UsageError("newcomers join a team of experienced agents: say which by --teachers RUN.")
     for number in config.record:
         if validation.whole_number("each number of record", number, least=0) >= config.episodes:
             raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {config.episodes}.")
@@ -57,6 +61,7 @@ def check_world(config: "TrainConfig") -> None:
 
 def check_fits_world(config: "TrainConfig", world: Any) -> None:
     """Refuse ways of learning that only some worlds allow."""
+    _check_newcomers(config, world.num_agents)
     if config.mirror_episodes and not getattr(world, "symmetries", ()):
         raise UsageError(f"{config.env} is not the same seen in a mirror: mirror_episodes must be off.")
     if config.learn.footprints and getattr(world, "ground", None) is None:
@@ -65,6 +70,16 @@ def check_fits_world(config: "TrainConfig", world: Any) -> None:
         )
     if config.coverage_bonus and not getattr(world, "num_places", 0):
         raise UsageError(f"observations in {config.env} do not tell what is in view: coverage_bonus must be 0.")
+
+
+def _check_newcomers(config: "TrainConfig", num_agents: int) -> None:
+    if config.teachers is None:
+        return
+    for agent in config.newcomers:
+        if agent >= num_agents:
+            raise UsageError(f"newcomers names agents from 0 to {num_agents - 1}, not {agent}.")
+    if not config.experts(num_agents):
+        raise UsageError(f"all {num_agents} agents are newcomers: leave --teachers out, or somebody's seat to them.")
 
 
 def check_periods(config: "TrainConfig") -> None:

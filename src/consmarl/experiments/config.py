@@ -127,6 +127,11 @@ class TrainConfig:
     """Whether to write TensorBoard events beside the rows [ours]."""
     record: tuple[int, ...] = ()
     """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
+    teachers: str | None = None
+    """Run or policy file of experienced agents. They hold all seats but those of `newcomers`: they act and teach, and
+    neither explore nor learn [ours]."""
+    newcomers: tuple[int, ...] = ()
+    """Agents who learn among `teachers` [ours: agent 0]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
     by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
@@ -150,6 +155,13 @@ class TrainConfig:
     def sharing_kind(self) -> SharingKind:
         """How knowledge is shared: `sharing`, or what the method brings."""
         return self.sharing or self.entry.sharing
+
+    def experts(self, num_agents: int) -> tuple[int, ...]:
+        """Return which agents of a team of so many are experienced from the start."""
+        if self.teachers is None:
+            return ()
+        newcomers = self.newcomers or (0,)
+        return tuple(agent for agent in range(num_agents) if agent not in newcomers)
 
     @property
     def by_preset(self) -> dict[str, Any]:
@@ -175,6 +187,8 @@ class TrainConfig:
     @property
     def sharing_start(self) -> int | None:
         """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
+        if self.teachers is not None and self.share.start_episode is None and self.sharing_kind is not SharingKind.NONE:
+            return 0  # experienced teachers have something to say from the start
         usual = self.by_preset.get("share.start_episode")
         return self.share.start(self.sharing_kind, self.preset, self.episodes, usual)
 

@@ -94,6 +94,10 @@ class I2Q(TDLearner):
         """Return the networks of action values."""
         return online.action_value
 
+    def acting_by(self, online: I2QNetworks, parameters: Any) -> I2QNetworks:
+        """Return networks of which those of action values have these parameters."""
+        return online._replace(action_value=parameters)
+
     def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down each of the three losses."""
         del key

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments.interface import Ground
+from consmarl.errors import UsageError
 from consmarl.records import settle
 
 ParametersT = TypeVar("ParametersT")
@@ -145,6 +146,16 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
     @abc.abstractmethod
     def update(self, state: StateT, batch: EpisodeBatch, key: jax.Array) -> tuple[StateT, Metrics]:
         """Learn from a batch once."""
+
+    def having_learned(self, state: StateT, parameters: ParametersT) -> StateT:
+        """Return a first state whose agents act by parameters that were learned elsewhere."""
+        del state, parameters
+        raise UsageError("this method cannot begin with networks that were learned elsewhere.")
+
+    def with_agents(self, state: StateT, other: StateT, is_other: NDArray[np.bool_]) -> StateT:
+        """Return a state in which some agents, bool [agent], have the networks of another state."""
+        del state, other, is_other
+        raise UsageError("this method has no networks of the agents' own, so none of them can be replaced.")
 
     def notes(self, memory: MemoryT) -> Any:
         """Return what is to be kept with the episodes that ended with this memory: [env, …]."""

@@ -204,7 +204,8 @@ class MAVEN(QMIX):
 
         everybodys = self.networks.by_agent(jax.tree.map(lambda leaf: leaf[None], agents.agent))
         numbers = jnp.arange(self.spec.num_agents)
-        values: jax.Array = map_agents(of_agent, (numbers, everybodys, batch.codes, batch.actions))
+        codes = self.networks.noticed(batch.codes)
+        values: jax.Array = map_agents(of_agent, (numbers, everybodys, codes, batch.actions))
         return values
 
     def loss(

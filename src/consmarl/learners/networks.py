@@ -14,7 +14,7 @@ from consmarl.errors import UsageError
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.networks.drqn import DRQNParameters, Head, init_drqn, one_hot_actions, step_drqn, unroll_drqn
-from consmarl.networks.footprints import boards_of, in_view, with_step
+from consmarl.networks.footprints import SCALE, in_view, windows_of, with_step
 
 
 class Weights(enum.Enum):
@@ -96,16 +96,18 @@ class TeamNetworks:
 
     def step_inputs(self, memory: Memory, codes: jax.Array, last_actions: jax.Array) -> tuple[Memory, jax.Array]:
         """Return all agents' inputs in a step, and their memories with the footprints that they leave now."""
-        inputs = jax.vmap(self.inputs)(jnp.arange(self.spec.num_agents), codes, last_actions)
-        if not self.footprints:
-            return memory, inputs
-        place, (grid, view) = _place(codes), self.ground
-        board = with_step(memory.footprints, *place, grid)
-        return memory._replace(footprints=board), _beside(inputs, in_view(board, *place, grid, view))
+        if self.footprints:
+            place, (grid, view) = _place(codes), self.ground
+            board = with_step(memory.footprints, *place, grid)
+            memory, codes = memory._replace(footprints=board), _beside(codes, in_view(board, *place, grid, view))
+        return memory, jax.vmap(self.inputs)(jnp.arange(self.spec.num_agents), codes, last_actions)
 
     def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
-        """One agent's inputs: codes [..., code], last actions [...]."""
-        parts = [self.spec.observations(codes), one_hot_actions(last_actions, self.spec.num_actions)]
+        """One agent's inputs: codes [..., code], footprints among them where there are any, last actions [...]."""
+        size = self.spec.observation_size
+        parts = [self.spec.observations(codes[..., :size]), one_hot_actions(last_actions, self.spec.num_actions)]
+        if self.footprints:
+            parts.append(codes[..., size:].astype(jnp.float32) * SCALE)
         if self.is_shared:
             identity = jax.nn.one_hot(agent, self.spec.num_agents)
             parts.append(jnp.broadcast_to(identity, (*last_actions.shape, self.spec.num_agents)))
@@ -115,12 +117,14 @@ class TeamNetworks:
         """One agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
         before_first = jnp.full((len(actions), 1), -1)
         last_actions = jnp.concatenate([before_first, actions.astype(jnp.int32)], axis=1)
-        by_step = codes.swapaxes(0, 1)
-        inputs = self.inputs(agent, by_step, last_actions.T)
-        if not self.footprints:
-            return inputs
-        place, (grid, view) = _place(by_step), self.ground
-        return _beside(inputs, in_view(boards_of(*place, grid), *place, grid, view))
+        return self.inputs(agent, self.noticed(codes).swapaxes(0, 1), last_actions.T)
+
+    def noticed(self, codes: jax.Array) -> jax.Array:
+        """Return whole episodes' codes [..., step + 1, code] with footprints beside them, if they are wanted."""
+        if not self.footprints or codes.shape[-1] > self.spec.observation_size:  # they are there already
+            return codes
+        rows, columns = (jnp.moveaxis(each, -1, 0) for each in _place(codes))
+        return _beside(codes, jnp.moveaxis(windows_of(rows, columns, *self.ground), 0, -2))
 
     def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
@@ -140,6 +144,7 @@ class TeamNetworks:
 
     def gradients(self, agent_gradient: "AgentGradient", parameters: Any, batch: EpisodeBatch) -> tuple[Any, Any]:
         """Return (metrics, gradient) for each network, from a function of one agent's parameters and episodes."""
+        batch = batch._replace(codes=self.noticed(batch.codes))  # for all agents at once, which is faster
         agents = jnp.arange(batch.codes.shape[0])
         if not self.is_shared:
             return map_agents(lambda each: agent_gradient(*each, batch), (agents, parameters, *batch[:3]))
@@ -156,8 +161,8 @@ def _place(codes: jax.Array) -> tuple[jax.Array, jax.Array]:
     return codes[..., 0].astype(jnp.int32), codes[..., 1].astype(jnp.int32)
 
 
-def _beside(inputs: jax.Array, more: jax.Array) -> jax.Array:
-    return jnp.concatenate([inputs, more], axis=-1)
+def _beside(codes: jax.Array, footprints: jax.Array) -> jax.Array:
+    return jnp.concatenate([codes, footprints.astype(codes.dtype)], axis=-1)
 
 
 def _joined(rows: jax.Array) -> jax.Array:

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from numpy.typing import NDArray
 
+from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
@@ -68,6 +71,15 @@ class TeamValue(TDLearner):
         """Return the agents' networks."""
         return online.agents
 
+    def acting_by(self, online: Any, parameters: Any) -> Any:
+        """Return networks of which the agents' have these parameters."""
+        return online._replace(agents=parameters)
+
+    def with_agents(self, state: QState, other: QState, is_other: NDArray[np.bool_]) -> QState:
+        """Refuse it: what an agent's value means depends on the mixer, which is the whole team's."""
+        del state, other, is_other
+        raise UsageError("the team learns one value together, so none of its agents can be replaced.")
+
     def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
         """Take one step down the loss."""
         del key
@@ -90,7 +102,8 @@ class TeamValue(TDLearner):
             return self.networks.unroll(parameters, self.networks.episode_inputs(agent, codes, actions))[1]
 
         numbers = jnp.arange(self.spec.num_agents)
-        values: jax.Array = map_agents(of_agent, (numbers, self.networks.by_agent(agents), batch.codes, batch.actions))
+        codes = self.networks.noticed(batch.codes)
+        values: jax.Array = map_agents(of_agent, (numbers, self.networks.by_agent(agents), codes, batch.actions))
         return values
 
     def team_states(self, batch: EpisodeBatch) -> jax.Array:

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
+from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.averaging import averaged_after
 from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
@@ -80,6 +83,31 @@ class TDLearner(RecurrentQ[QState]):
         if self.averages_weights:
             averaged = averaged_after(averaged, self.acting(online), state.num_updates)
         return QState(online, target, optimiser, averaged, state.num_updates + 1)
+
+    def having_learned(self, state: QState, parameters: Any) -> QState:
+        """Return a first state whose agents act by parameters that were learned elsewhere."""
+        averaged = parameters if self.averages_weights else ()
+        online, target = (self.acting_by(networks, parameters) for networks in (state.online, state.target))
+        return state._replace(online=online, target=target, averaged=averaged)
+
+    def acting_by(self, online: Any, parameters: Any) -> Any:
+        """Return networks of which those that act have these parameters."""
+        del online
+        return parameters
+
+    def with_agents(self, state: QState, other: QState, is_other: NDArray[np.bool_]) -> QState:
+        """Return a state in which some agents have the networks of another, and what their optimiser knows of them."""
+        if self.networks.is_shared:
+            raise UsageError("all agents share one network, so none can be replaced: choose --weights separate.")
+
+        def chosen(theirs: jax.Array, ours: jax.Array) -> jax.Array:
+            if not ours.ndim or len(ours) != len(is_other):  # what all agents have in common, such as a count of steps
+                return ours
+            return jnp.where(is_other.reshape((-1,) + (1,) * (ours.ndim - 1)), theirs, ours)
+
+        *parts, num_updates = state
+        of_agents: list[Any] = jax.tree.map(chosen, list(other[:-1]), parts)
+        return QState(*of_agents, num_updates)  # type: ignore[call-arg]
 
     def continues(self, batch: EpisodeBatch) -> jax.Array:
         """Return 1 where a value follows the step: [step, episode]."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from consmarl.environments import validation
 from consmarl.errors import UsageError
@@ -77,6 +78,7 @@ class Mechanism(Sharing):
     eligibility: Eligibility = Eligibility.ANYONE  # who may teach, whatever else is asked of teachers
     hope_margin: float = 0.0  # by how much max Q_j must exceed max Q_i where that counts
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
+    experts: tuple[int, ...] = ()  # agents who never ask
     initial_places: int = 1 << 20  # of the table of counts, which grows
     requests_at_once: int = 8  # how many requests are worked off together; a matter of speed
 
@@ -243,6 +245,8 @@ class Mechanism(Sharing):
             wants &= situation.is_starting
         elif self.ask_gate is AskGate.EXPLOITING:
             wants &= ~situation.is_exploring
+        if self.experts:
+            wants &= ~np.isin(np.arange(len(wants)), self.experts)[:, None]
         if self.ask_when is AskWhen.FIRST_STEP:
             wants &= situation.step == 0
         elif self.ask_when is AskWhen.FIRST_VISIT:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from consmarl.learners.policy_gradient import mixed_log_policy
 from consmarl.records import settle
@@ -171,6 +172,25 @@ class SampledPolicy(Exploration):
         mixed = mixed_log_policy(scores, epsilon)
         nowhere = jnp.zeros(scores.shape[:-1], bool)
         return Choice(jax.random.categorical(key, mixed).astype(jnp.int32), nowhere, nowhere, state)
+
+
+@dataclass(frozen=True)
+class ExploringBeginners(Exploration):
+    """Any exploration, but experts do what looks best to them."""
+
+    of_beginners: Exploration
+    experts: tuple[int, ...]
+
+    def begin(self, num_agents: int, num_envs: int) -> Any:
+        """Begin as beginners do."""
+        return self.of_beginners.begin(num_agents, num_envs)
+
+    def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
+        """Let beginners explore; the same chances are drawn, whoever is an expert."""
+        choice = self.of_beginners.choose(key, scores, epsilon, state)
+        explores = ~np.isin(np.arange(len(scores)), self.experts)[:, None]
+        is_exploring = choice.is_exploring & explores
+        return _merged(is_exploring, choice.is_starting & explores, choice.actions, scores, choice.state)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,18 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from consmarl.learners.interface import AnyLearner, EpisodeBatch, Metrics
 from consmarl.training.coverage import CoverageBonus
 from consmarl.training.mirroring import Mirroring
 from consmarl.training.replay import Replay, ReplayState
+
+
+def among(agents: tuple[int, ...], num_agents: int) -> NDArray[np.bool_]:
+    """Return which agents of a team are among these: bool [agent]."""
+    return np.isin(np.arange(num_agents), agents)
 
 
 class Learned(NamedTuple):
@@ -30,11 +37,13 @@ class LearningPhase:
     warmup_steps: int
     mirroring: Mirroring
     coverage: CoverageBonus
+    experts: tuple[int, ...] = ()  # agents who do not learn
 
     def store_and_learn(
         self, learner_state: Any, replay: ReplayState, episodes: EpisodeBatch, key: jax.Array
     ) -> tuple[ReplayState, Learned]:
         """Add episodes to the ring, then learn as many times as there were."""
+        before = learner_state
         num_before, num_new = replay.num_added, len(episodes.num_steps)
         replay = self.replay.add(replay, episodes)
         if self.learner.is_on_policy:
@@ -62,4 +71,10 @@ class LearningPhase:
 
         now = (jnp.arange(num_new), jax.random.split(key, num_new))
         learner_state, (metrics, has_learned) = jax.lax.scan(turn, learner_state, now)
-        return replay, Learned(learner_state, metrics, has_learned)
+        return replay, Learned(self._without_experts(learner_state, before), metrics, has_learned)
+
+    def _without_experts(self, learned: Any, before: Any) -> Any:
+        """Leave experts as they were."""
+        if not self.experts:
+            return learned
+        return self.learner.with_agents(learned, before, among(self.experts, self.replay.num_agents))

@@ -15,7 +15,7 @@ from consmarl.records import settle
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
 from consmarl.training.coverage import CoverageBonus
-from consmarl.training.exploration import EpsilonGreedy, Exploration, LinearSchedule
+from consmarl.training.exploration import EpsilonGreedy, Exploration, ExploringBeginners, LinearSchedule
 from consmarl.training.learning import LearningPhase
 from consmarl.training.mirroring import Mirroring
 from consmarl.training.programs import Program
@@ -66,6 +66,7 @@ class RunParts:
     mirror_episodes: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
     coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
     coverage_start: int = 0  # episodes to be played before the bonus counts
+    experts: tuple[int, ...] = ()  # agents who act and teach, and neither explore nor learn
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -91,12 +92,14 @@ class RunParts:
         coverage = CoverageBonus()
         if self.coverage_bonus:
             coverage = CoverageBonus(self.coverage_bonus, self.world, self.coverage_start)
-        return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage)
+        return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage,
+                             self.experts)  # fmt: skip
 
     @property
     def actors(self) -> Actors:
         """Those who decide in training."""
-        return Actors(self.learner, self.exploration, self.sharing)
+        exploration = ExploringBeginners(self.exploration, self.experts) if self.experts else self.exploration
+        return Actors(self.learner, exploration, self.sharing)
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
         """Return the state before the first episode, or one of the size that `facts` of a later one tell."""

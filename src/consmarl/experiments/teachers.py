@@ -1,0 +1,56 @@
+"""Experienced agents in a new run: they come from a policy file, or from another run."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.errors import UsageError
+from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.learned import learned_policy
+from consmarl.training.learning import among
+from consmarl.training.parts import TrainState
+
+
+def with_teachers(config: TrainConfig, trainer: AnyTrainer, state: TrainState) -> TrainState:
+    """Return a run's first state with experienced agents in their seats, if it is to have some.
+
+    The run keeps their networks in its checkpoints: going on with it does not take the file again.
+    """
+    if config.teachers is None:
+        return state
+    learner: Any = trainer.learner
+    experienced = learner.having_learned(state.learner, _weights(config, learner))
+    is_expert = among(trainer.experts, trainer.world.num_agents)
+    return state._replace(learner=jax.jit(learner.with_agents)(state.learner, experienced, jnp.asarray(is_expert)))
+
+
+def _weights(config: TrainConfig, learner: Any) -> Any:
+    """Read the teachers' networks, and see that they fit."""
+    path = Path(str(config.teachers))
+    parameters, theirs = learned_policy(path, trust=str(config.env))
+    ours, others = (" ".join([each.env, *each.set]) for each in (config, theirs))
+    if ours != others:
+        raise UsageError(
+            f"the agents of {path} learned in {others}, and this run is in {ours}: teachers have to know the world."
+        )
+    like = jax.eval_shape(lambda key: learner.parameters(learner.init(key)), jax.random.key(0))
+    kinds = [
+        [
+            (jax.tree_util.keystr(name), leaf.shape, leaf.dtype)
+            for name, leaf in jax.tree_util.tree_leaves_with_path(tree)
+        ]
+        for tree in (like, parameters)
+    ]
+    if kinds[0] != kinds[1]:
+        raise UsageError(
+            f"the networks of {path} are of another form than this run's: they were learned by {theirs.method.value} "
+            f"with hidden_size {theirs.hidden_size}, learn.head {_told(theirs.learn.head)} and learn.footprints "
+            f"{_told(theirs.learn.footprints)}."
+        )
+    return parameters
+
+
+def _told(value: Any) -> Any:
+    return {True: "on", False: "off"}.get(value, getattr(value, "value", value))
