@@ -1,0 +1,111 @@
+"""Experienced agents in a new run: they act and teach, and only newcomers explore, ask and learn."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tests.experiments.small import assert_same_run
+
+from consmarl.errors import UsageError
+from consmarl.experiments import exchanges
+from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.sharing_options import ShareOptions
+from consmarl.experiments.train import resume, train
+from consmarl.sharing.record import Reply
+
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
+WORLD = ("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3")
+OLD = TrainConfig(
+    env="pgm-3ag", set=WORLD, episodes=80, hidden_size=8, batch_episodes=4, replay_episodes=40, warmup_steps=40,
+    num_envs=2, report_every=20, evaluate_every=80, evaluation_episodes=4, final_episodes=4, checkpoint_every=40,
+)  # fmt: skip
+RECORDED = (10, 45)
+
+
+@pytest.fixture(scope="module")
+def old_hands(tmp_path_factory, compile_quickly):  # noqa: ARG001
+    return train(OLD, tmp_path_factory.mktemp("old") / "run")
+
+
+def among(old_hands, **settings):
+    return dataclasses.replace(OLD, method="cons", seed=1, teachers=str(old_hands), record=RECORDED, **settings)
+
+
+@pytest.fixture(scope="module")
+def joined(old_hands, tmp_path_factory):
+    share = ShareOptions(ask_gate="always", ask_scale=0.05)
+    config = among(old_hands, newcomers=(1,), epsilon_start=0.5, share=share)
+    return train(config, tmp_path_factory.mktemp("new") / "run")
+
+
+def test_only_newcomers_learn(old_hands, joined):
+    before, after = (load_file(run / "policy.safetensors") for run in (old_hands, joined))
+    for name in before:
+        is_same = [np.array_equal(before[name][agent], after[name][agent]) for agent in range(3)]
+        assert is_same == [True, False, True], name
+
+
+def test_only_newcomers_explore_and_ask_and_old_hands_answer(joined):
+    asked = answered = 0
+    for number in RECORDED:
+        recorded = exchanges.read_episode(exchanges.episode_path(joined, number))
+        assert not recorded.steps["is_exploring"][:, [0, 2]].any()
+        assert recorded.steps["is_exploring"][:, 1].any()
+        assert (recorded.requests["student"] == 1).all()
+        asked += len(recorded.requests["student"])
+        answered += (recorded.teachers["reply"][:, [0, 2]] == Reply.ANSWERED).sum()
+    assert asked > 0
+    assert answered > 0
+
+
+def test_such_a_run_goes_on_exactly_and_without_the_teachers_file(joined, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(joined, copy)
+    newest = max((copy / "checkpoints").iterdir())
+    shutil.rmtree(newest)
+    for name in ("policy.safetensors", "result.json"):
+        (copy / name).unlink()
+    config = (copy / "config.json").read_text()
+    (copy / "config.json").write_text(config.replace(str(TrainConfig.from_json(config, is_run=True).teachers), "gone"))
+    resume(copy)
+    shutil.copy(joined / "config.json", copy / "config.json")
+    assert_same_run(joined, copy)
+
+
+def test_agent_0_is_the_newcomer_unless_told_otherwise_and_sharing_begins_at_once(old_hands):
+    config = among(old_hands)
+    assert config.experts(3) == (1, 2)
+    assert config.resolved().share.start_episode == 0
+    assert config.trainer().sharing.experts == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (dict(newcomers=(3,)), "newcomers names agents from 0 to 2, not 3"),
+        (dict(newcomers=(0, 1, 2)), "all 3 agents are newcomers"),
+        (dict(set=(*WORLD[:1], *WORLD[2:])), r"learned in pgm-3ag grid=4,4 .*, and this run is in pgm-3ag grid=4,4 st"),
+        (dict(hidden_size=9), "are of another form than this run's: .* hidden_size 8, learn.head dueling"),
+        (dict(weights="shared"), "are of another form|share one network"),
+        (dict(teachers="nowhere"), "there is no policy file nowhere"),
+    ],
+)
+def test_what_does_not_fit_gets_one_sentence_and_no_directory(old_hands, tmp_path, settings, sentence):
+    config = dataclasses.replace(among(old_hands), **settings)
+    with pytest.raises(UsageError, match=sentence):
+        train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_newcomers_need_teachers():
+    with pytest.raises(UsageError, match="say which by --teachers RUN"):
+        TrainConfig(newcomers=(0,))
+
+
+def test_a_team_that_learns_one_value_takes_nobody_in(old_hands, tmp_path):
+    config = dataclasses.replace(among(old_hands), method="vdn", sharing=None)
+    with pytest.raises(UsageError, match="are of another form|learns one value together"):
+        train(config, tmp_path / "run")
