@@ -107,5 +107,5 @@ def test_newcomers_need_teachers():
 
 def test_a_team_that_learns_one_value_takes_nobody_in(old_hands, tmp_path):
     config = dataclasses.replace(among(old_hands), method="vdn", sharing=None)
-    with pytest.raises(UsageError, match="are of another form|learns one value together"):
+    with pytest.raises(UsageError, match=r"are of another form|learns one value together"):
         train(config, tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Footprints: an exact memory of where an agent has been."""
+"""Footprints: an exact memory of an agent's own way."""
 
 import hypothesis.strategies as st
 import jax.numpy as jnp
@@ -7,47 +7,65 @@ import pytest
 from hypothesis import given
 
 import consmarl
+from consmarl.environments.interface import Ground
 from consmarl.errors import UsageError
 from consmarl.experiments.config import TrainConfig
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.networks.footprints import MOST_STEPS, in_view, windows_of, with_step
+from consmarl.networks.footprints import MOST_STEPS, first_way, scale_of_told, told, told_in_episodes, with_step
 
-GRID, VIEW = (3, 4), (3, 5)
-
-
-def seen_slowly(places, step):
-    """How often the agent has been on each cell of its window after a step, this time included, row by row."""
-    (row, column), so_far = places[step], places[: step + 1]
-    rows, columns = (
-        range(middle - side // 2, middle + side // 2 + 1) for middle, side in zip((row, column), VIEW, strict=True)
-    )
-    return np.array([min(so_far.count((r, c)), MOST_STEPS) for r in rows for c in columns])
+GROUND = Ground((5, 4), (3, 1))
+(ROWS, COLUMNS), VIEW = GROUND
+CELLS = [(row, column) for row in range(ROWS) for column in range(COLUMNS)]
 
 
-PLACES = st.lists(st.tuples(st.integers(0, GRID[0] - 1), st.integers(0, GRID[1] - 1)), min_size=4, max_size=4)
+def in_view(place):
+    """The cells of the window around a place, row by row, those outside the grid among them."""
+    reach = [side // 2 for side in VIEW]
+    return [(place[0] + down, place[1] + right)
+            for down in range(-reach[0], reach[0] + 1) for right in range(-reach[1], reach[1] + 1)]  # fmt: skip
+
+
+def told_slowly(places, step):
+    """What a network is told after a step: steps on the cells in view, then unseen cells by direction."""
+    so_far, here = places[: step + 1], places[step]
+    steps = [min(so_far.count(cell), MOST_STEPS) for cell in in_view(here)]
+    seen = {cell for place in so_far for cell in in_view(place)}
+    window = in_view(here)
+    parts = dict.fromkeys([(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)], 0)
+    for row, column in CELLS:
+        down = -1 if row < window[0][0] else 1 if row > window[-1][0] else 0
+        right = -1 if column < window[0][1] else 1 if column > window[-1][1] else 0
+        parts[down, right] += (row, column) not in seen
+    assert parts.pop((0, 0)) == 0
+    return steps + [255 * unseen // len(CELLS) for unseen in parts.values()]
+
+
+PLACES = st.lists(st.sampled_from(CELLS), min_size=4, max_size=4)
 
 
 @given(PLACES)
-def test_a_window_counts_the_steps_on_its_cells(places):
+def test_networks_are_told_what_can_be_worked_out_from_the_way(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
-    found = windows_of(rows, columns, GRID, VIEW)
-    np.testing.assert_array_equal(found, [seen_slowly(places, step) for step in range(len(places))])
+    found = told_in_episodes(rows, columns, *GROUND)
+    expected = np.array([told_slowly(places, step) for step in range(len(places))])
+    assert found.shape == (4, len(scale_of_told(VIEW)))
+    assert np.abs(np.asarray(found, int) - expected).max() <= 1  # shares of 255 may be rounded the other way
+    np.testing.assert_array_equal(found[:, :3], expected[:, :3])
 
 
 @given(PLACES)
 def test_step_by_step_it_is_the_same_as_by_whole_episodes(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
-    board = jnp.zeros(GRID[0] * GRID[1], jnp.uint8)
-    for step, window in enumerate(windows_of(rows, columns, GRID, VIEW)):
-        board = with_step(board, rows[step], columns[step], GRID)
-        np.testing.assert_array_equal(in_view(board, rows[step], columns[step], GRID, VIEW), window)
+    way = first_way((), GROUND.grid)
+    for step, expected in enumerate(told_in_episodes(rows, columns, *GROUND)):
+        way = with_step(way, rows[step], columns[step], *GROUND)
+        np.testing.assert_array_equal(told(way, rows[step], columns[step], *GROUND), expected)
 
 
 def test_long_stays_are_counted_up_to_a_bound():
     rows = jnp.zeros(300, jnp.int32)
-    middle = VIEW[0] * VIEW[1] // 2
-    counts = np.asarray(windows_of(rows, rows, GRID, VIEW))[:, middle]
+    counts = np.asarray(told_in_episodes(rows, rows, *GROUND))[:, VIEW[0] * VIEW[1] // 2]
     assert counts.tolist() == [min(number, MOST_STEPS) for number in range(1, 301)]
 
 

@@ -37,7 +37,8 @@ class LearnOptions:
     head: Head | None = None
     """How a network puts out action values [P: plain]."""
     footprints: bool | None = None
-    """Whether networks are told how often their agent has been on each cell in its view, this episode [P: no]."""
+    """Whether networks are told their agent's own way in this episode: how often it has been on each cell in view, and
+    in which directions there are cells it has not seen [P: no]."""
     target_memory: TargetMemory | None = None
     """From where on the target network remembers; IQL and those that learn as it does, SEQL [C: next-observations]."""
     others_weight: float | None = None

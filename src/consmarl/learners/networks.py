@@ -1,7 +1,6 @@
 """A team's recurrent Q-networks: one for each agent, or one for all that is told who is asking."""
 
 import enum
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from consmarl.errors import UsageError
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.networks.drqn import DRQNParameters, Head, init_drqn, one_hot_actions, step_drqn, unroll_drqn
-from consmarl.networks.footprints import SCALE, in_view, windows_of, with_step
+from consmarl.networks.footprints import first_way, scale_of_told, told, told_in_episodes, with_step
 
 
 class Weights(enum.Enum):
@@ -28,7 +27,7 @@ class Memory(NamedTuple):
     """What agents remember from step to step; [agent, env, …]."""
 
     hidden: jax.Array  # [agent, env, hidden]
-    footprints: Any = ()  # uint8 [agent, env, cell], or () where networks are not told
+    way: Any = ()  # `Way` [agent, env, cell], or () where networks are not told
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class TeamNetworks:
     weights: Weights = Weights.SEPARATE
     hidden_size: int = 64
     head: Head = Head.PLAIN
-    footprints: bool = False  # whether networks are told where their agent has been
+    footprints: bool = False  # whether networks are told their agent's own way, as `networks.footprints` says
 
     @property
     def is_shared(self) -> bool:
@@ -55,7 +54,7 @@ class TeamNetworks:
     def input_size(self) -> int:
         """Observation, last action, who is asking where that matters, and footprints."""
         size = self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
-        return size + (math.prod(self.ground.view) if self.footprints else 0)
+        return size + (len(scale_of_told(self.ground.view)) if self.footprints else 0)
 
     @property
     def ground(self) -> Ground:
@@ -77,8 +76,8 @@ class TeamNetworks:
     def first_memory(self, num_envs: int) -> Memory:
         """Return the memories at the start of an episode: zeros [agent, env, …]."""
         shape = (self.spec.num_agents, num_envs)
-        board = jnp.zeros((*shape, math.prod(self.ground.grid)), jnp.uint8) if self.footprints else ()
-        return Memory(jnp.zeros((*shape, self.hidden_size)), board)
+        way = first_way(shape, self.ground.grid) if self.footprints else ()
+        return Memory(jnp.zeros((*shape, self.hidden_size)), way)
 
     def step(
         self, parameters: DRQNParameters, memory: Memory, codes: jax.Array, last_actions: jax.Array
@@ -97,9 +96,9 @@ class TeamNetworks:
     def step_inputs(self, memory: Memory, codes: jax.Array, last_actions: jax.Array) -> tuple[Memory, jax.Array]:
         """Return all agents' inputs in a step, and their memories with the footprints that they leave now."""
         if self.footprints:
-            place, (grid, view) = _place(codes), self.ground
-            board = with_step(memory.footprints, *place, grid)
-            memory, codes = memory._replace(footprints=board), _beside(codes, in_view(board, *place, grid, view))
+            place = _place(codes)
+            way = with_step(memory.way, *place, *self.ground)
+            memory, codes = memory._replace(way=way), _beside(codes, told(way, *place, *self.ground))
         return memory, jax.vmap(self.inputs)(jnp.arange(self.spec.num_agents), codes, last_actions)
 
     def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
@@ -107,7 +106,8 @@ class TeamNetworks:
         size = self.spec.observation_size
         parts = [self.spec.observations(codes[..., :size]), one_hot_actions(last_actions, self.spec.num_actions)]
         if self.footprints:
-            parts.append(codes[..., size:].astype(jnp.float32) * SCALE)
+            scale = scale_of_told(self.ground.view).reshape((1,) * (codes.ndim - 1) + (-1,))
+            parts.append(codes[..., size:].astype(jnp.float32) * scale)
         if self.is_shared:
             identity = jax.nn.one_hot(agent, self.spec.num_agents)
             parts.append(jnp.broadcast_to(identity, (*last_actions.shape, self.spec.num_agents)))
@@ -124,7 +124,7 @@ class TeamNetworks:
         if not self.footprints or codes.shape[-1] > self.spec.observation_size:  # they are there already
             return codes
         rows, columns = (jnp.moveaxis(each, -1, 0) for each in _place(codes))
-        return _beside(codes, jnp.moveaxis(windows_of(rows, columns, *self.ground), 0, -2))
+        return _beside(codes, jnp.moveaxis(told_in_episodes(rows, columns, *self.ground), 0, -2))
 
     def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
@@ -161,8 +161,8 @@ def _place(codes: jax.Array) -> tuple[jax.Array, jax.Array]:
     return codes[..., 0].astype(jnp.int32), codes[..., 1].astype(jnp.int32)
 
 
-def _beside(codes: jax.Array, footprints: jax.Array) -> jax.Array:
-    return jnp.concatenate([codes, footprints.astype(codes.dtype)], axis=-1)
+def _beside(codes: jax.Array, more: jax.Array) -> jax.Array:
+    return jnp.concatenate([codes, more.astype(codes.dtype)], axis=-1)
 
 
 def _joined(rows: jax.Array) -> jax.Array:

@@ -47,7 +47,7 @@ class TDLearner(RecurrentQ[QState]):
     spec: TeamSpec
     hidden_size: int = 64
     head: Head = Head.PLAIN
-    footprints: bool = False  # whether networks are told how often their agent has been on the cells in its view
+    footprints: bool = False  # whether networks are told their agent's own way in this episode
     discount: float = 0.99  # γ
     target: td.Target = td.Target.ONE_STEP
     trace_decay: float = 0.8  # λ, of targets that look further than one step

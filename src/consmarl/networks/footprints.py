@@ -1,51 +1,99 @@
-"""Footprints: how often an agent has been on each cell in its view, in this episode.
+"""Footprints: an exact memory of an agent's own way in this episode, told to its network beside what it sees.
 
-All of it follows from what the agent has seen of its own place, but a network that is to remember it has to learn to
-count and to keep a map. Here it is exact: whoever has stayed on a mine long enough can tell it from one where it has
-not been.
-Axes: boards are `[..., cell]`, cells being numbered row by row.
+A network is told how often its agent has been on each cell in its view, and how much of the grid it has not seen yet in
+each of the eight directions around its view. All of it follows from what the agent has seen of its own place, but a
+network that is to remember it has to learn to count and to keep a map. Whoever has stayed on a mine long enough can
+tell it from one where it has not been; whoever searches knows where it has not looked.
+
+Axes: boards are `[..., cell]`, cells being numbered row by row; rows and columns are int32 `[...]`.
 """
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 Pair = tuple[int, int]
 
 MOST_STEPS = 16  # on one cell that are told apart
-SCALE = 1 / 8
+STEP_SCALE = 1 / 8
+ALL_UNSEEN = 255  # what is told of a direction in which the whole grid would lie, unseen
+UNSEEN_SCALE = 1 / 64
+_ASIDE = np.array([-1, 0, 1])  # before the view, within it, behind it
+_DIRECTIONS = np.delete(np.arange(9), 4)  # of the nine parts of the grid around an agent, the view itself left out
 
 
-def stepped_on(rows: jax.Array, columns: jax.Array, grid: Pair) -> jax.Array:
-    """Return 1 on the cell where an agent is and 0 elsewhere: int32 [...] twice → uint8 [..., cell]."""
-    return jax.nn.one_hot(rows * grid[1] + columns, grid[0] * grid[1], dtype=jnp.uint8)
+class Way(NamedTuple):
+    """Where an agent has been."""
+
+    num_steps: jax.Array  # uint8 [..., cell], that ended on a cell
+    is_seen: jax.Array  # bool [..., cell]
 
 
-def with_step(board: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair) -> jax.Array:
-    """Return the footprints so far and one more."""
-    return jnp.minimum(board + stepped_on(rows, columns, grid), jnp.uint8(MOST_STEPS))
+def first_way(shape: tuple[int, ...], grid: Pair) -> Way:
+    """Return the ways of so many agents before they have looked around."""
+    cells = (*shape, grid[0] * grid[1])
+    return Way(jnp.zeros(cells, jnp.uint8), jnp.zeros(cells, bool))
 
 
-def windows_of(rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return what `in_view` does in every step of whole episodes: int32 [step, ...] twice → uint8 [step, ..., cell]."""
-
-    def step(board: jax.Array, place: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        board = with_step(board, *place, grid)
-        return board, in_view(board, *place, grid, view)
-
-    # step by step, which takes a fraction of the time of a cumulative sum over all boards
-    first = jnp.zeros((*rows.shape[1:], grid[0] * grid[1]), jnp.uint8)
-    return jax.lax.scan(step, first, (rows, columns))[1]
+def with_step(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> Way:
+    """Return the way with one more step."""
+    here = jax.nn.one_hot(rows * grid[1] + columns, grid[0] * grid[1], dtype=jnp.uint8)
+    near_row, near_column = (_aside(*each) == 0 for each in zip((rows, columns), grid, view, strict=True))
+    sees = (near_row[..., :, None] & near_column[..., None, :]).reshape(way.is_seen.shape)
+    return Way(jnp.minimum(way.num_steps + here, jnp.uint8(MOST_STEPS)), way.is_seen | sees)
 
 
-def in_view(board: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return the footprints in the window around an agent, uint8 row by row; none outside the grid."""
+def told(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
+    """Return what a network is told: uint8 [..., what]."""
+    steps = steps_in_view(way.num_steps, rows, columns, grid, view)
+    return jnp.concatenate([steps, unseen_around(way.is_seen, rows, columns, grid, view)], axis=-1)
+
+
+def scale_of_told(view: Pair) -> NDArray[np.float32]:
+    """Return what it is multiplied with: [what]."""
+    num_steps, num_unseen = view[0] * view[1], len(_DIRECTIONS)
+    return np.array([STEP_SCALE] * num_steps + [UNSEEN_SCALE] * num_unseen, np.float32)
+
+
+def told_in_episodes(rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
+    """Return what a network is told in every step of episodes: int32 [step, ...] twice → uint8 [step, ..., what]."""
+
+    def step(way: Way, place: tuple[jax.Array, jax.Array]) -> tuple[Way, jax.Array]:
+        way = with_step(way, *place, grid, view)
+        return way, told(way, *place, grid, view)
+
+    # step by step, which takes a fraction of the time of cumulative sums over all boards
+    return jax.lax.scan(step, first_way(rows.shape[1:], grid), (rows, columns))[1]
+
+
+def steps_in_view(num_steps: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
+    """Return the steps on the cells in the window around an agent, row by row: uint8; 0 outside the grid."""
     top, left = view[0] // 2, view[1] // 2
     width = grid[1] + 2 * left
-    margins = [(0, 0)] * (board.ndim - 1) + [(top, top), (left, left)]
-    padded = jnp.pad(board.reshape(*board.shape[:-1], *grid), margins)
+    margins = [(0, 0)] * (num_steps.ndim - 1) + [(top, top), (left, left)]
+    padded = jnp.pad(num_steps.reshape(*rows.shape, *grid), margins).reshape(*rows.shape, -1)
     window = (np.arange(view[0])[:, None] * width + np.arange(view[1])[None, :]).reshape(-1)
     corners = rows * width + columns
     places = corners[..., None] + window.reshape((1,) * corners.ndim + (-1,))
-    flat = padded.reshape(*board.shape[:-1], -1)
-    return jnp.take_along_axis(flat, places, axis=-1, mode="promise_in_bounds")
+    return jnp.take_along_axis(padded, places, axis=-1, mode="promise_in_bounds")
+
+
+def unseen_around(is_seen: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
+    """Return how much of the grid was not seen yet, in each of eight directions: uint8, 255 being the whole grid."""
+    unseen = (~is_seen).astype(jnp.float32).reshape(*rows.shape, *grid)
+    sides = (_aside(*each) for each in zip((rows, columns), grid, view, strict=True))
+    in_rows, in_columns = (
+        (side[..., None, :] == _ASIDE.reshape((1,) * rows.ndim + (3, 1))).astype(jnp.float32) for side in sides
+    )
+    counts = in_rows @ unseen @ in_columns.swapaxes(-1, -2)  # [..., 3, 3]
+    shares = counts.reshape(*rows.shape, 9)[..., _DIRECTIONS] / (grid[0] * grid[1])
+    return jnp.floor(shares * ALL_UNSEEN).astype(jnp.uint8)
+
+
+def _aside(places: jax.Array, side: int, reach: int) -> jax.Array:
+    """Tell which rows, or columns, lie before a window (−1), in it (0) and behind it (1): [..., side]."""
+    offsets = np.arange(side).reshape((1,) * places.ndim + (-1,)) - places[..., None]
+    return jnp.sign(offsets) * (jnp.abs(offsets) > reach // 2)
