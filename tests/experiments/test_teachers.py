@@ -3,6 +3,8 @@
 import dataclasses
 import shutil
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -101,7 +103,7 @@ def test_what_does_not_fit_gets_one_sentence_and_no_directory(old_hands, tmp_pat
 
 
 def test_newcomers_need_teachers():
-    with pytest.raises(UsageError, match="say which by --teachers RUN"):
+    with pytest.raises(UsageError, match="say which by --teachers RUN, or when by --join EPISODES"):
         TrainConfig(newcomers=(0,))
 
 
@@ -109,3 +111,56 @@ def test_a_team_that_learns_one_value_takes_nobody_in(old_hands, tmp_path):
     config = dataclasses.replace(among(old_hands), method="vdn", sharing=None)
     with pytest.raises(UsageError, match=r"are of another form|learns one value together"):
         train(config, tmp_path / "run")
+
+
+JOINING = dataclasses.replace(OLD, method="cons", newcomers=(2,), join=60, warmup_steps=0, record=(20, 59, 60),
+                              share=ShareOptions(start_episode=0, ask_gate="always", ask_scale=0.05))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def with_late_joiner(tmp_path_factory, compile_quickly):  # noqa: ARG001
+    return train(JOINING, tmp_path_factory.mktemp("late") / "run")
+
+
+def test_a_late_joiner_has_met_nothing_and_explores_as_a_beginner(with_late_joiner):
+    before, after = (
+        exchanges.read_episode(exchanges.episode_path(with_late_joiner, number)).steps for number in (59, 60)
+    )
+    assert before["num_visits"][:, 2].max() > 1
+    first = after["num_visits"][0]
+    assert first[2] == 1  # it sees for the first time what the agent before it knew
+    # ε has fallen for all before; the newcomer's is that of a first episode again
+    assert after["epsilon"][0] > before["epsilon"][-1]
+    trainer = JOINING.trainer()
+    team, own = (np.asarray(trainer.round_epsilon(rounds, 480))[0, :, 0] for rounds in (29, 30))
+    assert team.tolist() == [team[0]] * 3
+    assert own.tolist() == [team[0], team[0], 1.0]
+
+
+def test_at_that_moment_the_others_stay_who_they_are():
+    trainer = JOINING.trainer()
+    state = trainer.init(0)._replace(num_rounds=jnp.int32(30))
+    state = state._replace(replay=state.replay._replace(num_added=jnp.int32(60)))
+    joined = jax.jit(trainer.with_newcomers)(state)
+    for before, after in zip(*map(jax.tree.leaves, (state.learner.online, joined.learner.online)), strict=True):
+        assert [bool((before[agent] == after[agent]).all()) for agent in range(3)] == [True, True, False]
+    assert int(joined.replay.num_added) == 0
+    later = jax.jit(trainer.with_newcomers)(joined._replace(num_rounds=jnp.int32(31)))
+    for before, after in zip(*map(jax.tree.leaves, (joined.learner, later.learner)), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (dict(join=61), r"multiple of num_envs \(2\) below the run's 80 episodes, not 61"),
+        (dict(join=80), "below the run's 80 episodes, not 80"),
+        (dict(join=60, newcomers=(0, 1, 2)), "all 3 agents are newcomers"),
+        (dict(join=60, teachers="run"), "not both"),
+        (dict(join=60, weights="shared"), "share one network, so none can be replaced"),
+    ],
+)
+def test_joining_that_cannot_be_gets_one_sentence(tmp_path, settings, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        train(dataclasses.replace(OLD, **settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -45,6 +45,8 @@ def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
         epsilon=config.epsilon(world.episode_limit),
         sharing=_sharing(config, experts),
         experts=experts,
+        newcomers=config.those_new,
+        join_episode=config.join,
         **{name: getattr(config, name) for name in OF_LOOP if getattr(config, name) is not None},
         coverage_start=_coverage_start(config),
     )
@@ -52,7 +54,9 @@ def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
 
 def _sharing(config: "TrainConfig", experts: tuple[int, ...]) -> Sharing:
     mechanism: Any = config.mechanism
-    return dataclasses.replace(mechanism, experts=experts) if isinstance(mechanism, Mechanism) else mechanism
+    if not isinstance(mechanism, Mechanism):
+        return mechanism
+    return dataclasses.replace(mechanism, experts=experts, newcomers=config.those_new, join_episode=config.join)
 
 
 def _coverage_start(config: "TrainConfig") -> int:

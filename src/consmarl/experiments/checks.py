@@ -43,8 +43,12 @@ def check_numbers(config: "TrainConfig") -> None:
         raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
     for agent in config.newcomers:
         validation.whole_number("each number of newcomers", agent, least=0)
-    if config.newcomers and config.teachers is None:
-        raise UsageError("newcomers join a team of experienced agents: say which by --teachers RUN.")
+    if config.teachers is not None and config.join is not None:
+        raise UsageError("newcomers join the team of another run (--teachers) or of this one (--join), not both.")
+    if config.newcomers and not config.those_new:
+        raise UsageError(
+            "newcomers join experienced agents: say which by --teachers RUN, or when by --join EPISODES in this run."
+        )
     for number in config.record:
         if validation.whole_number("each number of record", number, least=0) >= config.episodes:
             raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {config.episodes}.")
@@ -73,13 +77,11 @@ def check_fits_world(config: "TrainConfig", world: Any) -> None:
 
 
 def _check_newcomers(config: "TrainConfig", num_agents: int) -> None:
-    if config.teachers is None:
-        return
     for agent in config.newcomers:
         if agent >= num_agents:
             raise UsageError(f"newcomers names agents from 0 to {num_agents - 1}, not {agent}.")
-    if not config.experts(num_agents):
-        raise UsageError(f"all {num_agents} agents are newcomers: leave --teachers out, or somebody's seat to them.")
+    if config.those_new and len(set(config.those_new)) == num_agents:
+        raise UsageError(f"all {num_agents} agents are newcomers: somebody has to be there whom they join.")
 
 
 def check_periods(config: "TrainConfig") -> None:
@@ -93,6 +95,13 @@ def check_periods(config: "TrainConfig") -> None:
         raise UsageError(
             f"report_every must be a multiple of num_envs ({config.round_episodes}), not {config.report_every}."
         )
+    if config.join is not None:
+        validation.whole_number("join", config.join, least=1)
+        if config.join % config.round_episodes or config.join >= config.episodes:
+            raise UsageError(
+                f"join must be a multiple of num_envs ({config.round_episodes}) below the run's {config.episodes:,} "
+                f"episodes, not {config.join:,}."
+            )
     for name in ("episodes", "evaluate_every", "checkpoint_every"):
         period = getattr(config, name)
         if period is not None and period % config.chunk_episodes:

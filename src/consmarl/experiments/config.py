@@ -131,7 +131,10 @@ class TrainConfig:
     """Run or policy file of experienced agents. They hold all seats but those of `newcomers`: they act and teach, and
     neither explore nor learn [ours]."""
     newcomers: tuple[int, ...] = ()
-    """Agents who learn among `teachers` [ours: agent 0]."""
+    """Agents who learn among `teachers`, or whose seats others take at `join` [ours: agent 0]."""
+    join: int | None = None
+    """Episodes after which newcomers take their seats: they begin from nothing among agents who go on learning [ours:
+    nobody joins]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
     by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
@@ -160,8 +163,12 @@ class TrainConfig:
         """Return which agents of a team of so many are experienced from the start."""
         if self.teachers is None:
             return ()
-        newcomers = self.newcomers or (0,)
-        return tuple(agent for agent in range(num_agents) if agent not in newcomers)
+        return tuple(agent for agent in range(num_agents) if agent not in self.those_new)
+
+    @property
+    def those_new(self) -> tuple[int, ...]:
+        """The agents who are new, from the start or later; none where all begin together."""
+        return (self.newcomers or (0,)) if self.teachers is not None or self.join is not None else ()
 
     @property
     def by_preset(self) -> dict[str, Any]:

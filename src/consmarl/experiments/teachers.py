@@ -13,6 +13,16 @@ from consmarl.training.learning import among
 from consmarl.training.parts import TrainState
 
 
+def check_seats(config: TrainConfig, trainer: AnyTrainer) -> None:
+    """Refuse newcomers in teams whose agents cannot be told apart; nothing is computed."""
+    if not config.those_new:
+        return
+    learner: Any = trainer.learner
+    like = trainer.shapes().learner
+    is_new = among(trainer.newcomers, trainer.world.num_agents)
+    jax.eval_shape(lambda state: learner.with_agents(state, state, is_new), like)
+
+
 def with_teachers(config: TrainConfig, trainer: AnyTrainer, state: TrainState) -> TrainState:
     """Return a run's first state with experienced agents in their seats, if it is to have some.
 

@@ -26,7 +26,7 @@ from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
 from consmarl.experiments.rows import RowWriter
-from consmarl.experiments.teachers import with_teachers
+from consmarl.experiments.teachers import check_seats, with_teachers
 from consmarl.files import CHECKPOINTS, CONFIG, FAILURE, METRICS, POLICY, RESULT, replacing
 from consmarl.learners.devices import use_devices
 from consmarl.records import typed
@@ -48,6 +48,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
     trainer = wanted.trainer()  # which may find fault with the configuration: nothing is written before
     config = wanted.resolved(trainer.world)
     check_memory(config, trainer)
+    check_seats(config, trainer)
     first = with_teachers(config, trainer, trainer.init(config.seed))
     with held(out, "a run"):
         if (out / CONFIG).exists():

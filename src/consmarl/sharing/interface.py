@@ -39,7 +39,7 @@ class Situation(NamedTuple):
     is_exploring: jax.Array  # bool [agent, env]
     is_starting: jax.Array  # bool [agent, env], exploring by a draw of this step
     is_live: jax.Array  # bool [env]
-    epsilon: jax.Array  # float32
+    epsilon: jax.Array  # float32, one for all, or [agent, 1]
     episode: jax.Array  # int32 [env], the number x of the episode
     step: jax.Array  # int32, the number of the step
 
@@ -108,6 +108,11 @@ class Sharing(abc.ABC):
     def with_room(self, state: Any, num_visits: int) -> Any:
         """Return the state with room for so many further visits (outside compiled code)."""
         del num_visits
+        return state
+
+    def with_newcomers(self, state: Any, is_new: jax.Array) -> Any:
+        """Return the state after agents, bool [agent], were replaced by others."""
+        del is_new
         return state
 
     def check(self, state: Any) -> None:

@@ -21,6 +21,7 @@ from consmarl.sharing.record import Reply, StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
+NEWCOMER = 2**20  # more than there are agents
 PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the usual start
 
 # what the authors' code does in both methods, and the paper in neither
@@ -79,6 +80,8 @@ class Mechanism(Sharing):
     hope_margin: float = 0.0  # by how much max Q_j must exceed max Q_i where that counts
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
     experts: tuple[int, ...] = ()  # agents who never ask
+    newcomers: tuple[int, ...] = ()  # agents whose seats others take, who have met nothing
+    join_episode: int | None = None  # after so many episodes
     initial_places: int = 1 << 20  # of the table of counts, which grows
     requests_at_once: int = 8  # how many requests are worked off together; a matter of speed
 
@@ -204,7 +207,8 @@ class Mechanism(Sharing):
         prints = fingerprint(situation.codes)
         agents = jnp.arange(situation.actions.shape[0])[:, None]
         is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape).astype(jnp.int32)
-        table, num_visits = count(state.table, of_agent(prints, agents), is_visit)
+        seats = self.seats(agents, situation.episode[None, :])
+        table, num_visits = count(state.table, of_agent(prints, seats), is_visit)
         is_asking = self.wants_to_ask(key_ask, situation, num_visits, is_new_now(prints, memory), state.requests_left)
         if self.ask_when is AskWhen.FIRST_VISIT:
             memory = jax.lax.dynamic_update_index_in_dim(memory, prints, situation.step, 0)
@@ -222,6 +226,21 @@ class Mechanism(Sharing):
         )
         record = self._record(asked, outcome, left, alone, actions) if is_recording else ()
         return Shared(actions, traffic, left, memory, record, ready.recall)
+
+    def seats(self, agents: jax.Array, episodes: jax.Array) -> jax.Array:
+        """Return by which numbers to count what agents meet: newcomers have others than those whose seats they took."""
+        if self.join_episode is None:
+            return agents
+        is_new = jnp.isin(agents, jnp.array(self.newcomers)) & (episodes >= self.join_episode)
+        return jnp.where(is_new, NEWCOMER + agents, agents)
+
+    def with_newcomers(self, state: SharingState, is_new: jax.Array) -> SharingState:
+        """Give newcomers the budgets of beginners."""
+        purse = self.purse(len(is_new), 2)
+        return state._replace(
+            requests_left=jnp.where(is_new, purse.requests, state.requests_left),
+            answers_left=jnp.where(is_new, purse.answers, state.answers_left),
+        )
 
     def wants_to_ask(
         self,

@@ -60,6 +60,9 @@ class Answering(Protocol):
     def requests_at_once(self) -> int:
         """How many requests are worked off together."""
 
+    def seats(self, agents: jax.Array, episodes: jax.Array) -> jax.Array:
+        """Return by which numbers what agents meet is counted."""
+
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
         """Return a `Reply` for every agent, as if it were a teacher with budget: uint8 [teacher]."""
 
@@ -163,7 +166,8 @@ def _answer_some(
     situation = asked.situation
     requests = Request(students, situation.values[students, envs], asked.num_visits[students, envs],
                        situation.episode[envs])  # fmt: skip
-    keys = of_agent(asked.fingerprints[students, envs][:, None, :], agents[None, :])
+    seats = mechanism.seats(agents[None, :], situation.episode[envs][:, None])
+    keys = of_agent(asked.fingerprints[students, envs][:, None, :], seats)
     teachers = Teachers(ask_teachers(students, envs).swapaxes(0, 1), lookup(asked.table, keys))
     draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents))(pairs)
     replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)

@@ -59,7 +59,7 @@ class Exploration(abc.ABC):
 
     @abc.abstractmethod
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
-        """Choose actions by their scores [agent, env, action], the largest being best."""
+        """Choose actions by their scores [agent, env, action], the largest being best; ε is one, or [agent, 1]."""
 
 
 def _merged(
@@ -119,9 +119,9 @@ class EpsilonGreedyTogether(Exploration):
         num_agents, num_envs, num_actions = scores.shape
         as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
         # one more row than there are agents: the team's
-        whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs)) < epsilon
+        whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs))
         what = jax.random.randint(key_what, (num_agents + 1, num_envs), 0, num_actions)
-        is_exploring = jnp.where(as_one, whether[:1], whether[1:])
+        is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
         return _merged(is_exploring, is_exploring, jnp.where(as_one, what[:1], what[1:]), scores, state)
 
 

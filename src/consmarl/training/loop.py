@@ -21,7 +21,7 @@ from consmarl.sharing.none import ALONE
 from consmarl.training.exploration import Greedy
 from consmarl.training.parts import RoundReport, RunParts, TrainState
 from consmarl.training.programs import Program
-from consmarl.training.rollout import Actors, Episodes, play_episodes
+from consmarl.training.rollout import Actors, Episodes, of_team, play_episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +69,10 @@ class Trainer(RunParts):
     def _round(self, is_recording: bool, state: TrainState) -> tuple[TrainState, RoundReport]:
         play = functools.partial(play_episodes, self.world, self.actors, num_envs=self.num_envs,
                                  is_recording=is_recording)  # fmt: skip
+        state = self.with_newcomers(state)
         key_round = jax.random.fold_in(state.key, state.num_rounds)
         key_play, key_learn = jax.random.split(key_round)
-        steps_before = state.num_env_steps + self.num_envs * jnp.arange(self.world.episode_limit)
-        epsilons = self.epsilon(steps_before)
+        epsilons = self.round_epsilon(state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
         first_episode = state.num_rounds * self.num_envs
         episodes = on_every_device(play, parameters, state.sharing, epsilons, first_episode, key_play)
@@ -81,7 +81,7 @@ class Trainer(RunParts):
             returns=episodes.batch.rewards.sum(axis=2).T,
             num_steps=episodes.batch.num_steps,
             counters=episodes.counters,
-            epsilon=epsilons[0],
+            epsilon=of_team(epsilons[0]),
             learning=learned.metrics,
             has_learned=learned.has_learned,
             sharing=self.sharing.report(episodes.sharing, episodes.traffic),

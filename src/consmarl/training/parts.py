@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from consmarl.learners.interface import AnyLearner
 from consmarl.records import settle
@@ -16,11 +17,13 @@ from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
 from consmarl.training.coverage import CoverageBonus
 from consmarl.training.exploration import EpsilonGreedy, Exploration, ExploringBeginners, LinearSchedule
-from consmarl.training.learning import LearningPhase
+from consmarl.training.learning import LearningPhase, among
 from consmarl.training.mirroring import Mirroring
 from consmarl.training.programs import Program
 from consmarl.training.replay import Replay, ReplayState
 from consmarl.training.rollout import Actors
+
+JOINING = 2**31 - 1  # a number that no round has: newcomers' weights are drawn by it
 
 
 class TrainState(NamedTuple):
@@ -35,6 +38,31 @@ class TrainState(NamedTuple):
     key: jax.Array
     num_rounds: jax.Array  # int32
     num_env_steps: jax.Array  # int32
+
+
+@dataclass(frozen=True)
+class RoundEpsilon:
+    """ε in the steps of a round, for the team, and for newcomers who have one of their own."""
+
+    schedule: LinearSchedule
+    num_steps: int
+    num_envs: int
+    is_new: tuple[bool, ...]  # [agent]
+    join_episode: int | None
+
+    def __call__(self, num_rounds: jax.Array, num_env_steps: jax.Array) -> jax.Array:
+        """Return [step], or [step, agent, 1] if newcomers join.
+
+        Theirs is that of a run that began when they joined; steps since then are counted by whole episodes.
+        """
+        steps = self.num_envs * jnp.arange(self.num_steps)
+        of_team = self.schedule(num_env_steps + steps)
+        if self.join_episode is None:
+            return of_team
+        num_episodes = num_rounds * self.num_envs - self.join_episode
+        own = self.schedule(jnp.maximum(num_episodes, 0) * self.num_steps + steps)
+        is_new = np.array(self.is_new) & (num_episodes >= 0)
+        return jnp.where(is_new[None, :, None], own[:, None, None], of_team[:, None, None])
 
 
 class RoundReport(NamedTuple):
@@ -67,6 +95,8 @@ class RunParts:
     coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
     coverage_start: int = 0  # episodes to be played before the bonus counts
     experts: tuple[int, ...] = ()  # agents who act and teach, and neither explore nor learn
+    newcomers: tuple[int, ...] = ()  # agents whose seats others take
+    join_episode: int | None = None  # after so many episodes
 
     def __post_init__(self) -> None:
         """Bring what was given into its types."""
@@ -117,6 +147,28 @@ class RunParts:
     def num_visits(self, num_rounds: int) -> int:
         """Return how many observations so many rounds can meet."""
         return num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
+
+    def with_newcomers(self, state: TrainState) -> TrainState:
+        """Let newcomers take their seats, if it is time: they know nothing, and there is nothing in replay."""
+        if self.join_episode is None:
+            return state
+        is_time = state.num_rounds * self.num_envs == self.join_episode
+        is_new = among(self.newcomers, self.world.num_agents)
+
+        def replaced(learner: Any) -> Any:
+            return self.learner.with_agents(learner, self.learner.init(jax.random.fold_in(state.key, JOINING)), is_new)
+
+        return state._replace(
+            learner=jax.lax.cond(is_time, replaced, lambda learner: learner, state.learner),
+            sharing=self.sharing.with_newcomers(state.sharing, is_new & is_time),
+            replay=state.replay._replace(num_added=jnp.where(is_time, 0, state.replay.num_added)),
+        )
+
+    @property
+    def round_epsilon(self) -> RoundEpsilon:
+        """How much is explored in the steps of a round."""
+        is_new = tuple(among(self.newcomers, self.world.num_agents).tolist())
+        return RoundEpsilon(self.epsilon, self.world.episode_limit, self.num_envs, is_new, self.join_episode)
 
     def with_room(self, state: TrainState, num_rounds: int) -> TrainState:
         """Return the state with room for all that so many rounds can meet."""

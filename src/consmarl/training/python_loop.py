@@ -19,11 +19,11 @@ from consmarl.environments.interface import Counters
 from consmarl.learners.interface import EpisodeBatch, map_episodes
 from consmarl.sharing.interface import Sharing, Traffic
 from consmarl.sharing.none import ALONE
-from consmarl.training.exploration import Greedy, LinearSchedule
+from consmarl.training.exploration import Greedy
 from consmarl.training.learning import Learned, LearningPhase
-from consmarl.training.parts import RoundReport, RunParts, TrainState
+from consmarl.training.parts import RoundEpsilon, RoundReport, RunParts, TrainState
 from consmarl.training.programs import Program
-from consmarl.training.rollout import Actors, Episodes, Moment, Recorded, Turn, act, first_turn
+from consmarl.training.rollout import Actors, Episodes, Moment, Recorded, Turn, act, first_turn, of_team
 
 SEED_BITS = 31  # environments differ in what they take, and all take these
 
@@ -69,8 +69,9 @@ class PythonTrainer(RunParts):
         return Episodes(_joined(each.batch for each in played), Counters({}, {}), traffic, (), ())
 
     def _round(self, state: TrainState, *, is_recording: bool) -> tuple[TrainState, RoundReport]:
-        limit = self.world.episode_limit
-        key_play, key_learn, epsilons = _prepare(self.epsilon, limit, state.key, state.num_rounds, state.num_env_steps)
+        if int(state.num_rounds) == self.join_episode:
+            state = self.with_newcomers(state)
+        key_play, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
         sharing, state = state.sharing, state._replace(sharing=())  # playing uses up what sharing keeps
         played = play_episode(self.world, self.actors, parameters, sharing, epsilons, int(state.num_rounds), key_play,
@@ -82,7 +83,7 @@ class PythonTrainer(RunParts):
             returns=batch.rewards.sum(axis=2).T,
             num_steps=batch.num_steps,
             counters=Counters({}, {}),
-            epsilon=epsilons[0],
+            epsilon=of_team(epsilons[0]),
             learning=learned.metrics,
             has_learned=learned.has_learned,
             # the next episode uses up what this looks at
@@ -103,9 +104,10 @@ def play_episode(
     *,
     is_recording: bool = False,
 ) -> Episodes:
-    """Play one episode; `epsilons` [step] is ε in every step, and what follows an early end is zeros.
+    """Play one episode; what follows an early end is zeros.
 
-    `sharing` is the state that sharing comes with, which is used up, and `episode` the episode's number.
+    `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is the state that sharing comes with, which is
+    used up, and `episode` the episode's number.
     """
     keys = _episode_keys(world.episode_limit, key)
     codes = [world.reset(int(keys.seed))]
@@ -134,15 +136,15 @@ def play_episode(
         rewards=_padded(rewards, world.episode_limit, np.float32),
         num_steps=_single(len(actions), np.int32),
         terminated=_single(terminated, np.bool_),
-        epsilon=epsilons[None],
+        epsilon=jax.vmap(of_team)(epsilons)[None],
         notes=jax.device_get(actors.learner.notes(turn.memory)),
     )
     totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
-    recorded = _recorded(jax.device_get(records), batch, epsilons) if is_recording else ()
+    recorded = _recorded(jax.device_get(records), batch) if is_recording else ()
     return Episodes(batch, Counters({}, {}), totals, kept.sharing, recorded)
 
 
-def _recorded(steps: list[Any], batch: EpisodeBatch, epsilons: jax.Array) -> Recorded:
+def _recorded(steps: list[Any], batch: EpisodeBatch) -> Recorded:
     """Put what was recorded into the compiled loop's form; others' environments do not show their states."""
     limit = batch.rewards.shape[2]
     return Recorded(
@@ -150,7 +152,7 @@ def _recorded(steps: list[Any], batch: EpisodeBatch, epsilons: jax.Array) -> Rec
         states=(),
         rewards=batch.rewards.transpose(2, 1, 0),
         is_live=jnp.arange(limit)[:, None] < batch.num_steps[None, :],
-        epsilon=epsilons,
+        epsilon=batch.epsilon[0],
     )
 
 
@@ -177,13 +179,13 @@ def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
     return map_episodes(lambda axis, *rows: np.concatenate(rows, axis=axis), *episodes)
 
 
-@functools.partial(Program, num_static=2)
+@functools.partial(Program, num_static=1)
 def _prepare(
-    epsilon: LinearSchedule, limit: int, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
+    epsilon: RoundEpsilon, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return a round's keys, for playing and for learning, and ε in each of its steps."""
     key_play, key_learn = jax.random.split(jax.random.fold_in(key, num_rounds))
-    return key_play, key_learn, epsilon(num_env_steps + jnp.arange(limit))
+    return key_play, key_learn, epsilon(num_rounds, num_env_steps)
 
 
 @functools.partial(Program, num_static=1)

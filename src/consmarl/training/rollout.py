@@ -42,7 +42,7 @@ class Moment(NamedTuple):
     """When a step is."""
 
     step: jax.Array  # int32, its number
-    epsilon: jax.Array
+    epsilon: jax.Array  # one for all, or [agent, 1]
     episode: jax.Array  # int32 [env], the episodes' numbers
 
 
@@ -137,8 +137,8 @@ def play_episodes(
 ) -> Episodes:
     """Play one episode in each of `num_envs` environments.
 
-    `epsilons` [step] is ε in every step, `sharing` the state that sharing comes with, and `first_episode` the number
-    of the first of these episodes.
+    `epsilons` is ε in every step, [step] or [step, agent, 1], `sharing` the state that sharing comes with, and
+    `first_episode` the number of the first of these episodes.
     """
     key_reset, key_memory, key_steps = jax.random.split(key, 3)
     states = jax.vmap(world.reset)(jax.random.split(key_reset, num_envs))
@@ -161,7 +161,7 @@ def play_episodes(
         is_live = turn.is_live & ~outcomes.done
         following = Turn(states, codes, decision.memory, shared.actions, decision.exploration, shared.state,
                          shared.memory, shared.recall, is_live)  # fmt: skip
-        recorded = Recorded(shared.record, turn.states, rewards, turn.is_live, epsilon) if is_recording else ()
+        recorded = Recorded(shared.record, turn.states, rewards, turn.is_live, of_team(epsilon)) if is_recording else ()
         seen = (codes, shared.actions, rewards, turn.is_live, ends_by_task)
         return following, (seen, shared.traffic, recorded)
 
@@ -174,7 +174,7 @@ def play_episodes(
         rewards=rewards.transpose(2, 1, 0),
         num_steps=is_live.sum(axis=0),
         terminated=ends_by_task.any(axis=0),
-        epsilon=jnp.broadcast_to(epsilons[None, :], (num_envs, len(epsilons))),
+        epsilon=jnp.broadcast_to(jax.vmap(of_team)(epsilons)[None, :], (num_envs, len(epsilons))),
         notes=actors.learner.notes(last.memory),
     )
     totals = jax.tree.map(lambda rows: rows.sum(axis=0), traffic)
@@ -182,6 +182,11 @@ def play_episodes(
         ended = jax.tree.map(lambda rows, end: jnp.concatenate([rows, end[None]]), records.states, last.states)
         records = records._replace(states=ended)
     return Episodes(batch, jax.vmap(world.counters)(last.states), totals, last.sharing, records)
+
+
+def of_team(epsilon: jax.Array) -> jax.Array:
+    """Return a step's ε, or the agents' mean where each has its own."""
+    return jnp.mean(epsilon) if epsilon.ndim else epsilon
 
 
 def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:
