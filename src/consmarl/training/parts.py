@@ -160,7 +160,7 @@ class RunParts:
 
         return state._replace(
             learner=jax.lax.cond(is_time, replaced, lambda learner: learner, state.learner),
-            sharing=self.sharing.with_newcomers(state.sharing, is_new & is_time),
+            sharing=self.sharing.with_newcomers(state.sharing, jnp.asarray(is_new) & is_time),
             replay=state.replay._replace(num_added=jnp.where(is_time, 0, state.replay.num_added)),
         )
 
