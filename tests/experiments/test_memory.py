@@ -44,9 +44,9 @@ def test_sizes_are_those_of_the_arrays():
 def test_what_teachers_remember_of_each_other_counts():
     settings = SMALL | dict(method=Method.CONS, share={"teacher_memory": "history"})
     trainer = TrainConfig(**settings).trainer()
-    agents, envs, steps, codes, hidden = 3, trainer.num_envs, 8, 3 + 3 * 3 * 3, SMALL["hidden_size"]
+    agents, envs, steps, codes, hidden, cells = 3, trainer.num_envs, 8, 3 + 3 * 3 * 3, SMALL["hidden_size"], 4 * 4
     pairs = agents * envs
-    assert recall_bytes(trainer) == pairs * (agents * hidden * 4 + 4 + steps * (codes + 4))
+    assert recall_bytes(trainer) == pairs * (agents * (hidden * 4 + 2 * cells) + 4 + steps * (codes + 4))
     assert recall_bytes(TrainConfig(**settings | dict(share={"teacher_memory": "student"})).trainer()) == 0
 
 

@@ -94,8 +94,8 @@ def test_a_cue_is_remembered_over_several_steps():
 class ForgetfulNetworks(TeamNetworks):
     """Networks whose hidden state is cut after every step."""
 
-    def step(self, parameters, hidden, codes, last_actions):
-        return super().step(parameters, jnp.zeros_like(hidden), codes, last_actions)
+    def step(self, parameters, memory, codes, last_actions):
+        return super().step(parameters, jax.tree.map(jnp.zeros_like, memory), codes, last_actions)
 
     def unroll(self, parameters, inputs):
         empty = jnp.zeros((inputs.shape[1], self.hidden_size))

@@ -46,7 +46,7 @@ def _parts(config: "TrainConfig", world: Any) -> dict[str, Any]:
         sharing=_sharing(config, experts),
         experts=experts,
         newcomers=config.those_new,
-        join_episode=config.join,
+        join_episode=config.join or None,
         **{name: getattr(config, name) for name in OF_LOOP if getattr(config, name) is not None},
         coverage_start=_coverage_start(config),
     )
@@ -56,7 +56,7 @@ def _sharing(config: "TrainConfig", experts: tuple[int, ...]) -> Sharing:
     mechanism: Any = config.mechanism
     if not isinstance(mechanism, Mechanism):
         return mechanism
-    return dataclasses.replace(mechanism, experts=experts, newcomers=config.those_new, join_episode=config.join)
+    return dataclasses.replace(mechanism, experts=experts, newcomers=config.those_new, join_episode=config.join or None)
 
 
 def _coverage_start(config: "TrainConfig") -> int:

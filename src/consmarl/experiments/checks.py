@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LEAST = {
     "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1, "replay_episodes": 1,
     "warmup_steps": 0, "keep_checkpoints": 1, "devices": 1, "num_envs": 1, "report_every": 1, "evaluate_every": 1,
-    "checkpoint_every": 1, "epsilon_anneal_steps": 1,
+    "checkpoint_every": 1, "epsilon_anneal_steps": 1, "join": 0,
 }  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def check_numbers(config: "TrainConfig") -> None:
         raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
     for agent in config.newcomers:
         validation.whole_number("each number of newcomers", agent, least=0)
-    if config.teachers is not None and config.join is not None:
+    if config.teachers and config.join:
         raise UsageError("newcomers join the team of another run (--teachers) or of this one (--join), not both.")
     if config.newcomers and not config.those_new:
         raise UsageError(
@@ -95,13 +95,11 @@ def check_periods(config: "TrainConfig") -> None:
         raise UsageError(
             f"report_every must be a multiple of num_envs ({config.round_episodes}), not {config.report_every}."
         )
-    if config.join is not None:
-        validation.whole_number("join", config.join, least=1)
-        if config.join % config.round_episodes or config.join >= config.episodes:
-            raise UsageError(
-                f"join must be a multiple of num_envs ({config.round_episodes}) below the run's {config.episodes:,} "
-                f"episodes, not {config.join:,}."
-            )
+    if config.join % config.round_episodes or config.join >= config.episodes:
+        raise UsageError(
+            f"join must be a multiple of num_envs ({config.round_episodes}) below the run's {config.episodes:,} "
+            f"episodes, not {config.join:,}."
+        )
     for name in ("episodes", "evaluate_every", "checkpoint_every"):
         period = getattr(config, name)
         if period is not None and period % config.chunk_episodes:

@@ -127,13 +127,13 @@ class TrainConfig:
     """Whether to write TensorBoard events beside the rows [ours]."""
     record: tuple[int, ...] = ()
     """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
-    teachers: str | None = None
+    teachers: str = ""
     """Run or policy file of experienced agents. They hold all seats but those of `newcomers`: they act and teach, and
-    neither explore nor learn [ours]."""
+    neither explore nor learn [ours: nobody's]."""
     newcomers: tuple[int, ...] = ()
     """Agents who learn among `teachers`, or whose seats others take at `join` [ours: agent 0]."""
-    join: int | None = None
-    """Episodes after which newcomers take their seats: they begin from nothing among agents who go on learning [ours:
+    join: int = 0
+    """Episodes after which newcomers take their seats, and begin from nothing among agents who go on learning [ours: 0,
     nobody joins]."""
     devices: int = 1
     """Devices that share the agents of this run [ours]."""
@@ -161,14 +161,14 @@ class TrainConfig:
 
     def experts(self, num_agents: int) -> tuple[int, ...]:
         """Return which agents of a team of so many are experienced from the start."""
-        if self.teachers is None:
+        if not self.teachers:
             return ()
         return tuple(agent for agent in range(num_agents) if agent not in self.those_new)
 
     @property
     def those_new(self) -> tuple[int, ...]:
         """The agents who are new, from the start or later; none where all begin together."""
-        return (self.newcomers or (0,)) if self.teachers is not None or self.join is not None else ()
+        return (self.newcomers or (0,)) if self.teachers or self.join else ()
 
     @property
     def by_preset(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class TrainConfig:
     @property
     def sharing_start(self) -> int | None:
         """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
-        if self.teachers is not None and self.share.start_episode is None and self.sharing_kind is not SharingKind.NONE:
+        if self.teachers and self.share.start_episode is None and self.sharing_kind is not SharingKind.NONE:
             return 0  # experienced teachers have something to say from the start
         usual = self.by_preset.get("share.start_episode")
         return self.share.start(self.sharing_kind, self.preset, self.episodes, usual)

@@ -23,22 +23,25 @@ def check_seats(config: TrainConfig, trainer: AnyTrainer) -> None:
     jax.eval_shape(lambda state: learner.with_agents(state, state, is_new), like)
 
 
-def with_teachers(config: TrainConfig, trainer: AnyTrainer, state: TrainState) -> TrainState:
-    """Return a run's first state with experienced agents in their seats, if it is to have some.
+def seated(trainer: AnyTrainer, state: TrainState, weights: Any) -> TrainState:
+    """Return a run's first state with experienced agents in their seats, if there are `teachers_weights`.
 
     The run keeps their networks in its checkpoints: going on with it does not take the file again.
     """
-    if config.teachers is None:
+    if weights is None:
         return state
     learner: Any = trainer.learner
-    experienced = learner.having_learned(state.learner, _weights(config, learner))
+    experienced = learner.having_learned(state.learner, weights)
     is_expert = among(trainer.experts, trainer.world.num_agents)
     return state._replace(learner=jax.jit(learner.with_agents)(state.learner, experienced, jnp.asarray(is_expert)))
 
 
-def _weights(config: TrainConfig, learner: Any) -> Any:
-    """Read the teachers' networks, and see that they fit."""
-    path = Path(str(config.teachers))
+def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:
+    """Read the networks of the run's teachers, and see that they fit; None if it has none."""
+    if not config.teachers:
+        return None
+    learner: Any = trainer.learner
+    path = Path(config.teachers)
     parameters, theirs = learned_policy(path, trust=str(config.env))
     ours, others = (" ".join([each.env, *each.set]) for each in (config, theirs))
     if ours != others:

@@ -26,7 +26,7 @@ from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
 from consmarl.experiments.rows import RowWriter
-from consmarl.experiments.teachers import check_seats, with_teachers
+from consmarl.experiments.teachers import check_seats, seated, teachers_weights
 from consmarl.files import CHECKPOINTS, CONFIG, FAILURE, METRICS, POLICY, RESULT, replacing
 from consmarl.learners.devices import use_devices
 from consmarl.records import typed
@@ -49,7 +49,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
     config = wanted.resolved(trainer.world)
     check_memory(config, trainer)
     check_seats(config, trainer)
-    first = with_teachers(config, trainer, trainer.init(config.seed))
+    teachers = teachers_weights(config, trainer)
     with held(out, "a run"):
         if (out / CONFIG).exists():
             raise UsageError(
@@ -62,7 +62,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
         for sentence in (why_nobody_learns(config, trainer.world.episode_limit), why_nobody_shares(config)):
             if sentence is not None:
                 Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
-        _Session(config, trainer, out).finish(first, episode=0)
+        _Session(config, trainer, out).finish(seated(trainer, trainer.init(config.seed), teachers), episode=0)
     return out
 
 
@@ -91,7 +91,7 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
 def _newest_state(config: TrainConfig, trainer: AnyTrainer, out: Path) -> tuple[TrainState, int]:
     """Return the state to go on from and its episode; damaged checkpoints are named on the way."""
     if not checkpoints.numbers(out / CHECKPOINTS):
-        return with_teachers(config, trainer, trainer.init(config.seed)), 0
+        return seated(trainer, trainer.init(config.seed), teachers_weights(config, trainer)), 0
     restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     for sentence in restored.damaged:
         Console(stderr=True).print(sentence, markup=False)
