@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from benchmarks.machine import pin_to_one_core
 
 NUM_HELD = 3  # evaluations in a row
+EPISODES = {"pgm-3ag": 20_000, "pgm-6ag": 14_000, "ft": 30_000, "cleanup": 24_000}  # of our runs: schedules fit these
 EVALUATION_EPISODES = 200
 
 
@@ -25,9 +26,7 @@ class Release(NamedTuple):
 
     level: float  # return of the released weights (docs/guide/worlds.md names the file), greedy
     episodes: int  # of its whole run
-    milliseconds: (
-        float | None
-    )  # of a training episode, on one core that ours shared in the same run; None: not measured
+    milliseconds: float | None  # of a training episode on one core, beside ours in one run; None: not measured
 
     @property
     def minutes(self) -> float | None:
@@ -84,7 +83,7 @@ def measured(env: str, seed: int, episodes: int) -> dict[str, Any]:
     return result
 
 
-def main(envs: list[str], seeds: list[int], episodes: int) -> None:
+def main(envs: list[str], seeds: list[int], episodes: int | None) -> None:
     """Print the table."""
     print("A training episode side by side, release and ours, one core, one run:")
     for name, (theirs, ours) in SIDE_BY_SIDE.items():
@@ -92,7 +91,7 @@ def main(envs: list[str], seeds: list[int], episodes: int) -> None:
     print("\nTime to the released CONS's return, IQL with the recommended settings, one core:")
     for env in envs:
         release = RELEASES[env]
-        results = [measured(env, seed, episodes) for seed in seeds]
+        results = [measured(env, seed, episodes or EPISODES[env]) for seed in seeds]
         for seed, each in zip(seeds, results, strict=True):
             there = f"{each['episodes']:,} episodes, {each['minutes']:.1f} min" if each["minutes"] else "not reached"
             print(f"  {env:8s} {release.level:5.1f}  seed {seed}: {there}", flush=True)
@@ -107,7 +106,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--envs", nargs="+", choices=list(RELEASES), default=list(RELEASES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100, 101, 102])
-    parser.add_argument("--episodes", type=int, default=40_000)
+    parser.add_argument("--episodes", type=int, help="of each run, instead of what its world usually takes")
     parser.add_argument("--one", nargs=3, metavar=("ENV", "SEED", "EPISODES"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

@@ -64,9 +64,9 @@ def print_table(runs: list[Run]) -> None:
     print("| world | variant | episodes | n | final return, mean [95 %] | seeds |\n|---|---|---|---|---|---|")
     for (world, variant, episodes), group in groups(runs).items():
         estimate, low, high = interval([run["return"] for run in group])
-        seeds = ", ".join(f"{run['return']:.1f}" for run in group)
+        seeds = ", ".join(f"{run['return']:.1f}" for run in group).replace("-", "−")
         mean = f"{estimate:.1f} [{low:.1f}, {high:.1f}]" if len(group) > 1 else f"{estimate:.1f}"
-        print(f"| {world} | {variant} | {episodes:,} | {len(group)} | {mean} | {seeds} |".replace("-", "−"))
+        print(f"| `{world}` | {variant} | {episodes:,} | {len(group)} | {mean.replace('-', '−')} | {seeds} |")
 
 
 def draw(runs: list[Run], world: str) -> None:
