@@ -20,7 +20,7 @@ def among(agents: tuple[int, ...], num_agents: int) -> NDArray[np.bool_]:
 
 
 class Learned(NamedTuple):
-    """What came of it."""
+    """The learner after its updates, and what they reported."""
 
     learner: Any
     metrics: Metrics  # [update, …]
