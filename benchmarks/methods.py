@@ -22,14 +22,14 @@ def measure(id: str) -> dict[str, Any]:
     import jax
 
     from consmarl.experiments.bench import without_warmup
-    from consmarl.experiments.config import TrainConfig
-    from consmarl.experiments.methods import METHODS
+    from consmarl.experiments.configuration.config import TrainConfig
+    from consmarl.experiments.configuration.methods import METHODS
     from consmarl.sharing.options import Preset
 
     trainers = {
-        method.value: without_warmup(TrainConfig(method=method, env=id, preset=Preset.PAPER)).trainer()
+        method: without_warmup(TrainConfig(method=method, env=id, preset=Preset.PAPER)).trainer()
         for method, entry in METHODS.items()
-        if entry.sharing.value == "none"  # benchmarks.sharing has what sharing adds
+        if entry.sharing == "none"  # benchmarks.sharing has what sharing adds
     }
     states, rounds = {}, {}
     for name, trainer in trainers.items():

@@ -23,13 +23,12 @@ NUM_OPENINGS = 5
 
 def config_of(episodes: int) -> Any:
     """Return a PGM-6ag run with CONS in which sharing begins at once, and every episode is recorded."""
-    from consmarl.experiments.config import TrainConfig
-    from consmarl.experiments.methods import Method
-    from consmarl.experiments.sharing_options import ShareOptions
+    from consmarl.experiments.configuration.config import TrainConfig
+    from consmarl.experiments.configuration.sharings import ShareOptions
     from consmarl.sharing.options import Preset
 
     return TrainConfig(
-        env="pgm-6ag", method=Method.CONS, preset=Preset.PAPER, episodes=episodes, replay_episodes=512, warmup_steps=0,
+        env="pgm-6ag", method="cons", preset=Preset.PAPER, episodes=episodes, replay_episodes=512, warmup_steps=0,
         num_envs=1, share=ShareOptions(start_episode=0), record=tuple(range(episodes)), evaluation_episodes=1,
         final_episodes=1,
     )  # fmt: skip

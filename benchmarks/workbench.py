@@ -32,15 +32,14 @@ def metrics_cost() -> tuple[float, float]:
     """Time a PGM-6ag episode of CONS with nothing on and with everything on, in turns: seconds, and what is added."""
     import jax
 
-    from consmarl.experiments.config import TrainConfig
-    from consmarl.experiments.methods import Method
+    from consmarl.experiments.configuration.config import TrainConfig
     from consmarl.experiments.metrics import row_of
     from consmarl.experiments.rows import RowWriter
     from consmarl.sharing.options import Preset
     from consmarl.training.loop import Trainer, _run_rounds
 
     config = TrainConfig(
-        env="pgm-6ag", method=Method.CONS, preset=Preset.PAPER, replay_episodes=512, warmup_steps=0
+        env="pgm-6ag", method="cons", preset=Preset.PAPER, replay_episodes=512, warmup_steps=0
     )  # fmt: skip
     trainer = config.trainer()
     assert isinstance(trainer, Trainer)

@@ -5,22 +5,25 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from consmarl import Method, Preset, TrainConfig
-from consmarl.experiments.presets import WorldFamily
-from consmarl.experiments.reading import every_setting
+from consmarl import Preset, TrainConfig
+from consmarl.environments.interface import Environment
+from consmarl.environments.registry import WORLDS
+from consmarl.experiments.configuration.as_json import every_setting
+from consmarl.experiments.configuration.methods import METHODS
 
 PAGE = Path(__file__).parent / "guide" / "presets.md"
 BEGIN, END = "<!-- docs/make_preset_table.py writes from here -->\n", "<!-- to here -->\n"
-# a world of each family; somebody else's is not built for it
-WORLDS = {
-    WorldFamily.GOLD_MINER: "pgm-3ag",
-    WorldFamily.TREASURE: "ft",
-    WorldFamily.CLEANUP: "cleanup",
-    WorldFamily.OTHER: "pettingzoo:any",
+# a world of each family, and both of the one in which ids differ; somebody else's is not built for it
+FAMILIES = {
+    "`pgm-3ag`": "pgm-3ag",
+    "`pgm-6ag`": "pgm-6ag",
+    WORLDS["ft"].world.family: "ft",
+    WORLDS["cleanup"].world.family: "cleanup",
+    Environment.family: "pettingzoo:any",
 }
 FEW_METHODS = 2  # so many are left out by name rather than all others listed
 
-Place = tuple[Method, WorldFamily]
+Place = tuple[str, str]  # method, family of worlds
 
 
 def table() -> str:
@@ -43,8 +46,8 @@ def with_table(page: str) -> str:
 def _values() -> dict[str, dict[Place, tuple[Any, ...]]]:
     """Return each such setting's values, one for every preset, by method and world."""
     found: dict[str, dict[Place, tuple[Any, ...]]] = {}
-    for method, family in itertools.product(Method, WorldFamily):
-        runs = [TrainConfig(method=method, env=WORLDS[family], preset=preset) for preset in Preset]
+    for method, family in itertools.product(METHODS, FAMILIES):
+        runs = [TrainConfig(method=method, env=FAMILIES[family], preset=preset) for preset in Preset]
         is_set = set().union(*(run.by_preset for run in runs))
         settings = [every_setting(run.resolved()) for run in runs]
         for name in settings[0]:
@@ -56,20 +59,20 @@ def _values() -> dict[str, dict[Place, tuple[Any, ...]]]:
 
 def _groups(places: list[Place]) -> Iterable[tuple[str, str]]:
     """Yield methods and worlds that hold these places between them."""
-    by_methods: dict[tuple[Method, ...], list[WorldFamily]] = {}
+    by_methods: dict[tuple[str, ...], list[str]] = {}
     for family in dict.fromkeys(family for _, family in places):
-        methods = tuple(method for method, there in places if there is family)
+        methods = tuple(method for method, there in places if there == family)
         by_methods.setdefault(methods, []).append(family)
     for methods, families in by_methods.items():
-        worlds = "all" if len(families) == len(WorldFamily) else ", ".join(family.value for family in families)
+        worlds = "all" if len(families) == len(FAMILIES) else ", ".join(families)
         yield _named(methods), worlds
 
 
-def _named(methods: tuple[Method, ...]) -> str:
-    others = [method for method in Method if method not in methods]
+def _named(methods: tuple[str, ...]) -> str:
+    others = [method for method in METHODS if method not in methods]
     if len(others) > FEW_METHODS:
-        return ", ".join(f"`{method.value}`" for method in methods)
-    return "all but " + ", ".join(f"`{method.value}`" for method in others) if others else "all"
+        return ", ".join(f"`{method}`" for method in methods)
+    return "all but " + ", ".join(f"`{method}`" for method in others) if others else "all"
 
 
 def _option(name: str) -> str:
@@ -77,11 +80,13 @@ def _option(name: str) -> str:
 
 
 def _written(value: Any) -> str:
+    if value is None:  # there is no such setting
+        return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:g}".replace("-", "−")
-    return f"{value:,}" if isinstance(value, int) else f"`{value.value}`"
+    return f"{value:,}" if isinstance(value, int) else f"`{getattr(value, 'value', value)}`"
 
 
 if __name__ == "__main__":

@@ -97,3 +97,14 @@ def open_page(browser):
         context.close()
     assert complaints == []
     assert {url for url in requests if not url.startswith("data:")} == addresses
+
+
+@pytest.fixture
+def unregistered():
+    """Leave all registries as they were before the test."""
+    from consmarl import registry
+
+    before = [(each, dict(each._entries), dict(each._homes)) for each in registry._ALL]
+    yield
+    for each, entries, homes in before:
+        each._entries, each._homes = entries, homes

@@ -14,7 +14,6 @@ import pytest
 import consmarl
 from consmarl import AdHocTD, Cons
 from consmarl.environments import registry
-from consmarl.experiments.sharing_options import SharingKind
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -56,6 +55,7 @@ def test_docstring_examples_run():
     assert results.failed == 0
 
 
+@pytest.mark.usefixtures("unregistered")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python_examples_of_a_page_run_in_order(page):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -81,8 +81,8 @@ def test_every_parameter_is_documented():
 
 
 def test_every_option_of_sharing_is_documented():
-    pages = {SharingKind.CONS: "cons.md", SharingKind.ADHOC_TD: "adhoc_td.md"}
-    for kind, built in ((SharingKind.CONS, Cons), (SharingKind.ADHOC_TD, AdHocTD)):
+    pages = {"cons": "cons.md", "adhoc-td": "adhoc_td.md"}
+    for kind, built in (("cons", Cons), ("adhoc-td", AdHocTD)):
         text = (ROOT / "docs" / "methods" / pages[kind]).read_text(encoding="utf-8")
         for each in dataclasses.fields(built):
             assert f"`{each.name}`" in text, f"docs/methods/{pages[kind]} does not mention {each.name}"

@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from consmarl.report.statistics import band, interval
+from consmarl.reports.statistics import band, interval
 
 HERE = Path(__file__).parent
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")

@@ -7,45 +7,52 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from consmarl.errors import UsageError
+from consmarl.version import __version__
 
 if TYPE_CHECKING:
     from consmarl.environments.interface import Environment
     from consmarl.environments.pettingzoo import parallel_env
-    from consmarl.environments.registry import make, world_ids
-    from consmarl.experiments.config import TrainConfig
+    from consmarl.environments.registry import make, register_world, world_ids
+    from consmarl.experiments.configuration.config import TrainConfig
+    from consmarl.experiments.configuration.explorations import ExploreOptions, register_exploration
+    from consmarl.experiments.configuration.methods import LearnOptions, register_method
+    from consmarl.experiments.configuration.sharings import ShareOptions, register_sharing
     from consmarl.experiments.evaluate import evaluate
-    from consmarl.experiments.explorations import ExplorationKind
-    from consmarl.experiments.learn_options import LearnOptions
-    from consmarl.experiments.methods import Method
-    from consmarl.experiments.sharing_options import ShareOptions, SharingKind
+    from consmarl.experiments.sweeps.api import sweep
     from consmarl.experiments.train import resume, train
     from consmarl.experiments.watch import watch
+    from consmarl.reporting import Report, report
     from consmarl.sharing.adhoc_td import AdHocTD
     from consmarl.sharing.advisor import Advisor
     from consmarl.sharing.cons import Cons
+    from consmarl.sharing.counting import register_counting
     from consmarl.sharing.histories import History
     from consmarl.sharing.options import Preset
     from consmarl.viewer.view import view
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "AdHocTD": "consmarl.sharing.adhoc_td",
     "Advisor": "consmarl.sharing.advisor",
     "Cons": "consmarl.sharing.cons",
     "Environment": "consmarl.environments.interface",
-    "ExplorationKind": "consmarl.experiments.explorations",
+    "ExploreOptions": "consmarl.experiments.configuration.explorations",
     "History": "consmarl.sharing.histories",
-    "LearnOptions": "consmarl.experiments.learn_options",
-    "Method": "consmarl.experiments.methods",
+    "LearnOptions": "consmarl.experiments.configuration.methods",
     "Preset": "consmarl.sharing.options",
-    "ShareOptions": "consmarl.experiments.sharing_options",
-    "SharingKind": "consmarl.experiments.sharing_options",
-    "TrainConfig": "consmarl.experiments.config",
+    "Report": "consmarl.reporting",
+    "ShareOptions": "consmarl.experiments.configuration.sharings",
+    "TrainConfig": "consmarl.experiments.configuration.config",
     "evaluate": "consmarl.experiments.evaluate",
     "make": "consmarl.environments.registry",
     "parallel_env": "consmarl.environments.pettingzoo",
+    "register_counting": "consmarl.sharing.counting",
+    "register_exploration": "consmarl.experiments.configuration.explorations",
+    "register_method": "consmarl.experiments.configuration.methods",
+    "register_sharing": "consmarl.experiments.configuration.sharings",
+    "register_world": "consmarl.environments.registry",
+    "report": "consmarl.reporting",
     "resume": "consmarl.experiments.train",
+    "sweep": "consmarl.experiments.sweeps.api",
     "train": "consmarl.experiments.train",
     "view": "consmarl.viewer.view",
     "watch": "consmarl.experiments.watch",
@@ -57,20 +64,26 @@ __all__ = [
     "Advisor",
     "Cons",
     "Environment",
-    "ExplorationKind",
+    "ExploreOptions",
     "History",
     "LearnOptions",
-    "Method",
     "Preset",
+    "Report",
     "ShareOptions",
-    "SharingKind",
     "TrainConfig",
     "UsageError",
     "__version__",
     "evaluate",
     "make",
     "parallel_env",
+    "register_counting",
+    "register_exploration",
+    "register_method",
+    "register_sharing",
+    "register_world",
+    "report",
     "resume",
+    "sweep",
     "train",
     "view",
     "watch",

@@ -57,6 +57,11 @@ def read_json_object(path: Path) -> dict[str, Any]:
     return parse_json_object(content, str(path))
 
 
+def read_json_object_if_any(path: Path) -> dict[str, Any] | None:
+    """Return the object in a file of JSON; None where there is no file."""
+    return read_json_object(path) if path.is_file() else None
+
+
 def _too_deep(what: str) -> UsageError:
     return UsageError(f"{what} is nested too deeply: at most {MOST_LEVELS} levels of lists and objects are read.")
 

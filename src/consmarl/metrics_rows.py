@@ -8,6 +8,7 @@ from consmarl.errors import UsageError
 from consmarl.json_files import parse_json
 
 LAST_EPISODE = 2**53  # beyond which floats, and so charts, no longer tell whole numbers apart
+TAIL_BYTES = 16_384  # of a file that end with a whole row; one has about 700
 MOST_TOLD = 3  # faults of one file that are spelled out; the rest are counted
 
 
@@ -41,6 +42,17 @@ def read_lines(path: Path) -> list[Line]:
     *lines, last = (_line(number, content + b"\n") for number, content in enumerate(contents, start=1))
     written = [line for line in lines if line.content.strip()]
     return written if last.row is None else [*written, last]
+
+
+def last_row(path: Path) -> dict[str, Any]:
+    """Return the last whole row of a file without reading the rest; nothing where there is none."""
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
+        contents = file.read().split(b"\n")[:-1]  # what follows the last line break is not whole
+    lines = (_line(0, content) for content in reversed(contents))
+    return next((line.row for line in lines if line.row is not None), {})
 
 
 def told(faults: Sequence[Fault]) -> str:

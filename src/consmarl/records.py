@@ -1,18 +1,24 @@
 """Typed records that people build by hand: words, lists and dicts become what the fields say they are.
 
 A record's `__post_init__` calls `settle`. So a wrong type is refused where it comes in, and code behind it can compare
-enums with `is`.
+enums with `is`. A type may carry a `Check`: `Annotated[float, Check(fraction)]`. What is written under a field is its
+description.
 """
 
+import ast
 import dataclasses
 import enum
 import functools
+import inspect
+import itertools
 import numbers
 import operator
+import textwrap
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -21,9 +27,59 @@ from consmarl.errors import UsageError, nearest, shown
 RecordT = TypeVar("RecordT")
 
 
+@dataclass(frozen=True)
+class Check:
+    """Part of a type hint: a function of name and value that raises an error if the value cannot be used."""
+
+    test: Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Part of a type hint: a text has to be one of these names, which may grow after the hint was written."""
+
+    names: Iterable[str]
+
+    def test(self, name: str, value: str) -> None:
+        """Refuse a name that is not there."""
+        known = list(self.names)
+        if value not in known:
+            raise UsageError(f"{name} has no value {shown(value)}: {nearest(value, known)}")
+
+
+def internal(default: Any) -> Any:
+    """Declare a field of a record that is not an option for users: other parts of the program set it."""
+    return dataclasses.field(default=default, metadata={"is_internal": True})
+
+
+def descriptions(kind: type) -> Mapping[str, str]:
+    """Return what is written under the fields of a record's class and of the classes that it derives from."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if dataclasses.is_dataclass(each):
+            found |= _descriptions_in(each)
+    return found
+
+
+@functools.cache
+def _descriptions_in(kind: type) -> dict[str, str]:
+    try:
+        source = textwrap.dedent(inspect.getsource(kind))
+    except (OSError, TypeError):  # installed without its source
+        return {}
+    (tree,) = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in itertools.pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }  # fmt: skip
+
+
 def settle(record: Any, prefix: str = "") -> None:
     """Bring the fields of a frozen record into their types; `prefix` goes before their names in sentences."""
-    hints = _hints(record.__class__)
+    hints = hints_of(record.__class__)
     for each in dataclasses.fields(record):
         given = getattr(record, each.name)
         default = default_of(each) if isinstance(given, Mapping) else None
@@ -57,8 +113,15 @@ def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
     """Return a value as its type hint wants it.
 
     An enum is made of its value, a tuple of any sequence, a record of a dict that changes the `default` one. Hints that
-    are no single class, such as Any, let everything through.
+    are no single class, such as Any, let everything through. A hint's `Check`s see what is not None.
     """
+    if typing.get_origin(hint) is Annotated:
+        inner, *marks = typing.get_args(hint)
+        settled = typed(name, inner, value, default)
+        for mark in marks:
+            if isinstance(mark, Check | OneOf) and settled is not None:
+                mark.test(name, settled)
+        return settled
     is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     choices = typing.get_args(hint) if is_union else (hint,)
     if value is None and types.NoneType in choices:
@@ -67,6 +130,8 @@ def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
     if len(kinds) > 1:
         return value
     (kind,) = kinds
+    if typing.get_origin(kind) is Annotated:
+        return typed(name, kind, value, default)
     if typing.get_origin(kind) is tuple:
         return _tuple(name, typing.get_args(kind), value)
     if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
@@ -75,8 +140,11 @@ def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
         return _member(name, kind, value)
     if kind in _SIMPLE:
         return _SIMPLE[kind](name, value)
-    if isinstance(value, Mapping) and dataclasses.is_dataclass(default) and isinstance(default, kind):
-        return replaced(default, value, f"{name}.")
+    if isinstance(value, Mapping) and isinstance(default, kind):
+        if dataclasses.is_dataclass(default):
+            return replaced(default, value, f"{name}.")
+        if hasattr(default, "changed"):  # `options.Options`
+            return default.changed(value)
     if not isinstance(value, kind):
         raise UsageError(f"{name} must be of type {kind.__name__}, not {shown(value)}.")
     return value
@@ -134,8 +202,9 @@ _SIMPLE: dict[type, Callable[[str, Any], Any]] = {int: _whole, float: _number, b
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints_of(kind: type) -> dict[str, Any]:
+    """Return the types of a record's fields, with their marks."""
     try:
-        return typing.get_type_hints(kind)
+        return typing.get_type_hints(kind, include_extras=True)
     except NameError:  # names that only a type checker knows: a record with such hints has to check itself
         return {}

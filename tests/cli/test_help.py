@@ -7,8 +7,8 @@ import pytest
 from consmarl.cli import main
 from consmarl.cli.options import options_of_command
 from consmarl.cli.values import real_values
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import Method
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.methods import METHODS
 
 
 def options_in(words, capsys):
@@ -67,7 +67,7 @@ def test_help_is_shown_to_who_errs_as_well(capsys):
     assert said.err == "consmarl: --method has no value 'con': did you mean 'cons'?\n"
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_setting_has_its_value(method):
     values = real_values(TrainConfig(method=method))
     assert {each.setting for each in options_of_command(TrainConfig)} == set(values)

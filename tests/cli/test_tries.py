@@ -26,7 +26,7 @@ from consmarl.cli.commands import COMMANDS
 from consmarl.cli.options import options_of_command
 from consmarl.environments.registry import WORLDS
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.policies import export_policy
 from consmarl.sharing.cons import Cons
 
@@ -51,7 +51,7 @@ DOORS = (
     "consmarl.experiments.frames.write_mp4",
     "consmarl.experiments.sweeps.command.conduct",
     "consmarl.experiments.bench.subprocess.run",
-    "consmarl.report.page.write_report",
+    "consmarl.reports.page.write_report",
     "consmarl.experiments.watch.policy_gif",
     "consmarl.viewer.page.write_page",
 )

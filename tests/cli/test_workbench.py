@@ -14,8 +14,7 @@ from consmarl.cli import main
 from consmarl.cli.commands import COMMANDS
 from consmarl.cli.options import options_of_command
 from consmarl.experiments import bench
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import Method
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.sweeps.studies import STUDIES
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -64,8 +63,8 @@ def test_a_report_comes_with_policies_figures_and_a_file_for_marl_eval(swept, tm
 
 def test_a_report_reads_runs_without_what_trained_them(swept, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from consmarl.report.page import write_report\n"
-        "from consmarl.report.runs import read_runs\n"
+        "import sys; from pathlib import Path; from consmarl.reports.page import write_report\n"
+        "from consmarl.reports.runs import read_runs\n"
         f"write_report(read_runs([Path('runs')]), Path({str(tmp_path / 'page.html')!r}))\n"
         "print([name for name in sys.modules if name == 'jax' or name.startswith('consmarl.training')])"
     )
@@ -116,7 +115,7 @@ def test_a_configuration_goes_to_a_file_and_comes_back_with_changes(tmp_path, ca
     assert main(["train", "--config", str(first), "--seed", "3", f"--write-config={second}"]) == 0
     assert f"wrote {second}" in capsys.readouterr().out
     config = TrainConfig.from_file(second)
-    assert (config.method, config.share.temperature, config.seed) == (Method.CONS, 0.5, 3)
+    assert (config.method, config.share.temperature, config.seed) == ("cons", 0.5, 3)
 
 
 def test_list_shows_worlds_methods_and_studies():

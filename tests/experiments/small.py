@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
-from consmarl.experiments.explorations import ExplorationKind
-
 SMALL = dict(
     env="pgm-3ag", set=("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3"),
-    exploration=ExplorationKind.EPSILON_Z_GREEDY, episodes=480, hidden_size=8, batch_episodes=4, replay_episodes=40,
+    exploration="epsilon-z-greedy", episodes=480, hidden_size=8, batch_episodes=4, replay_episodes=40,
     warmup_steps=40, report_every=8, evaluate_every=40, evaluation_episodes=5, final_episodes=5,
     checkpoint_every=16,
 )  # fmt: skip

@@ -10,10 +10,8 @@ import pytest
 from consmarl.errors import UsageError
 from consmarl.experiments import bench
 from consmarl.experiments.bench import Measured, measure, measure_here, print_bench, update_flop, without_warmup
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import Method
-from consmarl.experiments.sharing_options import ShareOptions
-from consmarl.learners.interface import Learner
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.learners.iql import IQL
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -25,6 +23,7 @@ SMALL = TrainConfig(
 FOREIGN = dataclasses.replace(
     SMALL, env="pettingzoo:consmarl:parallel_env", set=("id=pgm-3ag", "episode_limit=4"), num_envs=None
 )
+ON_POLICY = TrainConfig(env=SMALL.env, set=SMALL.set, episodes=400, method="ga-comm", hidden_size=8)
 HASTE = dict(turn_seconds=0.01)
 
 
@@ -62,27 +61,39 @@ def test_what_is_timed_learns_from_the_first_episode_on():
 
 def test_what_is_timed_shares_from_the_first_episode_on():
     share = ShareOptions(temperature=0.5)
-    config = without_warmup(dataclasses.replace(SMALL, method=Method.CONS, share=share))
+    config = without_warmup(dataclasses.replace(SMALL, method="cons", share=share))
     assert config.share == ShareOptions(temperature=0.5, start_episode=0)
     assert config.trainer().sharing.start_episode == 0
     assert without_warmup(SMALL).share == ShareOptions()
 
 
-def test_the_arithmetic_of_an_update_is_counted_by_hand():
-    # pgm-3ag: 48 codes and 5 actions in, 64 wide, two products by three gates, 5 values out; multiply and add
-    forward = 2 * (53 * 64 + 2 * 64 * 3 * 64 + 64 * 5)
-    assert update_flop(TrainConfig(preset="paper").trainer()) == 4 * forward * 32 * 25 * 3
-    assert update_flop(TrainConfig(preset="paper", method=Method.CONS).trainer()) == 4 * forward * 32 * 25 * 3
+@pytest.mark.parametrize("change", [dict(batch_episodes=8), dict(set=("episode_limit=50",))])
+def test_the_arithmetic_of_an_update_follows_the_batch_and_the_world(change):
+    # pgm-3ag has 25 steps
+    small = dataclasses.replace(SMALL, set=(), preset="paper")
+    assert update_flop(dataclasses.replace(small, **change).trainer()) == 2 * update_flop(small.trainer())
 
 
-def test_an_unknown_learner_has_no_known_share():
-    class Uncounted(IQL):
-        """A learner whose arithmetic nobody has counted."""
+def test_sharing_adds_nothing_to_the_arithmetic_of_an_update():
+    assert update_flop(dataclasses.replace(SMALL, method="cons").trainer()) == update_flop(SMALL.trainer())
 
-        update_flop = Learner.update_flop
+
+def test_a_learner_without_replay_learns_from_each_episode_once():
+    alone, several = (dataclasses.replace(ON_POLICY, num_envs=num_envs).trainer() for num_envs in (1, 2))
+    assert update_flop(alone) == update_flop(several) > 0
+
+
+def test_an_update_that_cannot_be_counted_has_no_share():
+    class Patient(IQL):
+        """A learner that goes on until its weights are small, however long that takes."""
+
+        def update(self, state, batch, key):
+            del batch, key
+            weights = state.online.head_weights[0]
+            return jax.lax.while_loop(lambda x: abs(x).max() > 1, lambda x: x @ weights.T @ weights, weights), {}
 
     trainer = SMALL.trainer()
-    assert update_flop(dataclasses.replace(trainer, learner=Uncounted(trainer.learner.spec))) is None
+    assert update_flop(dataclasses.replace(trainer, learner=Patient(trainer.learner.spec))) is None
     assert Measured(1e9, 1e6, 0.1, 1.0, 400, None).share_of_sgemm is None
 
 
@@ -135,7 +146,7 @@ def test_an_environment_that_fails_is_named(tmp_path, monkeypatch, capfd):
 
 def test_the_table_says_how_long_the_run_takes(monkeypatch, capsys):
     monkeypatch.setattr(bench, "measure", lambda config: Measured(1e11, 5e5, 0.05, 9.0, config.episodes, 2.5e9))
-    print_bench(TrainConfig(method=Method.CONS, env="pgm-6ag", episodes=80_000))
+    print_bench(TrainConfig(method="cons", env="pgm-6ag", episodes=80_000))
     printed = capsys.readouterr().out
     for words in ("100.0 GFLOP/s", "pgm-6ag", "500,000 steps/s", "cons", "50.00 ms", "50%", "9.0 s", "1:06:40"):
         assert words in printed

@@ -2,7 +2,7 @@
 
 import json
 
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.ending import ending
 from consmarl.experiments.exchanges import episode_path
 

@@ -11,11 +11,10 @@ from tests.experiments.small import SMALL
 from consmarl.environments.interface import Counters
 from consmarl.errors import UsageError
 from consmarl.experiments import evaluation, machine, memory
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.methods import LearnOptions
 from consmarl.experiments.evaluation import episodes_at_once, evaluation_summary
-from consmarl.experiments.learn_options import LearnOptions
 from consmarl.experiments.memory import check_evaluation_memory
-from consmarl.experiments.methods import Method
 from consmarl.sharing.consulting import Consulting
 from consmarl.sharing.none import ALONE
 from consmarl.sharing.options import Consult
@@ -31,7 +30,7 @@ def check(config):
 
 
 def test_sizes_are_those_of_the_arrays():
-    trainer = TrainConfig(**SMALL | dict(method=Method.CONS)).trainer()
+    trainer = TrainConfig(**SMALL | dict(method="cons")).trainer()
     state = trainer.shapes()
     agents, slots, steps, codes = 3, 40, 8, 3 + 3 * 3 * 3
     by_agent = agents * slots * ((steps + 1) * codes * 1 + steps * (1 + 4))  # codes; actions and rewards
@@ -42,7 +41,7 @@ def test_sizes_are_those_of_the_arrays():
 
 
 def test_what_teachers_remember_of_each_other_counts():
-    settings = SMALL | dict(method=Method.CONS, share={"teacher_memory": "history"})
+    settings = SMALL | dict(method="cons", share={"teacher_memory": "history"})
     trainer = TrainConfig(**settings).trainer()
     agents, envs, steps, codes, hidden, cells = 3, trainer.num_envs, 8, 3 + 3 * 3 * 3, SMALL["hidden_size"], 4 * 4
     pairs = agents * envs
@@ -55,12 +54,12 @@ def test_what_teachers_remember_of_each_other_counts():
     [
         (dict(replay_episodes=10_000_000), "--replay-episodes"),
         (dict(hidden_size=50_000), "--hidden-size"),
-        (dict(method=Method.I2Q, learn=LearnOptions(value_size=100_000)), "--learn.value-size"),
+        (dict(method="i2q", learn=LearnOptions(value_size=100_000)), "--learn.value-size"),
         (dict(batch_episodes=1_000_000), "--batch-episodes"),
-        (dict(method=Method.CONS, report_every=20_000_000, episodes=20_000_000), "--report-every"),
+        (dict(method="cons", report_every=20_000_000, episodes=20_000_000), "--report-every"),
         (
             dict(
-                method=Method.CONS,
+                method="cons",
                 env="ft-20",
                 set=("num_agents=500", "grid=60,60"),
                 share={"teacher_memory": "history"},
@@ -71,7 +70,7 @@ def test_what_teachers_remember_of_each_other_counts():
             ),
             "--num-envs",
         ),
-        (dict(method=Method.GA_COMM, num_envs=2**22, episodes=2**22), "--num-envs"),
+        (dict(method="ga-comm", num_envs=2**22, episodes=2**22), "--num-envs"),
         (dict(episodes=2**23, num_envs=2**22, replay_episodes=1), "--num-envs"),
         (dict(final_episodes=1_000, replay_episodes=1, env="ft-20", set=("episode_limit=5000",)), "--final-episodes"),
     ],

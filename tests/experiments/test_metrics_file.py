@@ -1,12 +1,17 @@
 """The file of metrics: what a killed or damaged run left in it survives a resume."""
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from consmarl.environments.interface import Counters
 from consmarl.experiments import train
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.metrics import MetricsFile
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.metrics import MetricsFile, row_of
+from consmarl.metrics import Schema
+from consmarl.training.parts import RoundReport
 
 
 @pytest.fixture
@@ -69,10 +74,24 @@ def test_a_resume_names_the_damaged_row_and_goes_on(metrics, monkeypatch, capsys
     metrics.path.write_bytes(b"\n".join(lines))
     (metrics.path.parent / "config.json").write_text(TrainConfig().to_json())
     # nothing is trained: what matters happens before
-    monkeypatch.setattr(TrainConfig, "trainer", lambda _: None)
+    monkeypatch.setattr(TrainConfig, "trainer", lambda _: SimpleNamespace(metrics=Schema()))
     monkeypatch.setattr(train, "check_memory_to_resume", lambda *_: None)
     monkeypatch.setattr(train, "_newest_state", lambda *_: (None, 200))
     monkeypatch.setattr(train._Session, "finish", lambda *_: None)
     train.resume(metrics.path.parent)
     assert "cannot read line 2, which is not JSON" in " ".join(capsys.readouterr().err.split())
     assert episodes(metrics) == [0, 200]
+
+
+def test_a_row_holds_what_a_mechanism_reports_that_nobody_knows():
+    rounds, agents, envs = 2, 3, 4
+    whispers = np.arange(rounds * agents * envs).reshape(rounds, agents, envs)
+    told = {"whispers": whispers, "breath_left": np.array([[9, 9, 9], [7, 8, 9]]), "noise": np.array([0.5, 0.25])}
+    report = RoundReport(
+        returns=np.zeros((rounds, envs, agents)), num_steps=np.ones((rounds, envs)), counters=Counters({}, {}),
+        epsilon=np.zeros(rounds), learning={}, has_learned=np.zeros((rounds, envs), bool), sharing=told, records=(),
+    )  # fmt: skip
+    of_episodes = {"return", "agent_returns", "episode_steps", "epsilon"}
+    shared = {name: value for name, value in row_of(report).items() if name not in of_episodes}
+    # an episode's whispers are those of all agents: the mean of 24 numbers up to 23, times 3
+    assert shared == {"whispers": 34.5, "breath_left": [7, 8, 9], "noise": 0.25}

@@ -6,7 +6,7 @@ from safetensors import safe_open
 from tests.experiments.small import SMALL
 
 from consmarl.cli import main
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.policies import export_policy
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")

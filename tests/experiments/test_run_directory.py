@@ -1,5 +1,6 @@
 """What a run's directory says of itself, and who may write to it."""
 
+import dataclasses
 import gc
 import json
 import os
@@ -15,14 +16,30 @@ from tensorboardX.proto.event_pb2 import Event
 from tests.experiments.small import SMALL, assert_same_run, rows
 
 import consmarl
+from consmarl.environments.gold_miner import GoldMiner
+from consmarl.environments.interface import Counters, Environment
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import held
 from consmarl.experiments.events import EventsFile
 from consmarl.experiments.source import git_facts
 from consmarl.experiments.train import resume, train
+from consmarl.metrics import LEARNING, LOSS, SHARING, Metric, Schema
+from consmarl.reports.marl_eval import to_marl_eval
+from consmarl.reports.page import write_report
+from consmarl.reports.runs import grouped, read_runs
 from consmarl.training import programs
 from consmarl.training.programs import Shelf, keep_programs
+
+
+class Fishing(GoldMiner):
+    """A world that says nothing of what it counts."""
+
+    metrics = Environment.metrics
+
+    def counters(self, state):
+        return Counters({"fish_caught": state.gold_mined}, {"nets_torn": state.stones_taken.sum()})
+
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 BRIEF = SMALL | dict(episodes=32, evaluate_every=16)
@@ -102,6 +119,52 @@ def test_tensorboard_sees_every_number_once_even_of_a_resumed_run(run, copy):
                     "evaluation_")]  # fmt: skip
                 assert found == pytest.approx(numbers, rel=1e-6), name
     assert len(json.loads((copy / "run.json").read_text())["sessions"]) == 2
+
+
+def test_tensorboard_groups_curves_by_the_families_that_are_declared(tmp_path):
+    declared = Schema((LOSS, Metric("entropy", family=LEARNING), Metric("whispers_left", family=SHARING)))
+    row = {"loss": 1.0, "entropy": 1.0, "new_loss": 1.0, "whispers_left": [1, 2], "fish_caught": 1.0,
+           "evaluation_return": 1.0, "seconds": 1.0}  # fmt: skip
+    events = EventsFile(tmp_path / "events", 0, declared)
+    events.append({"episode": 8} | row)
+    events.close()
+    assert {tag for tag, _ in scalars(tmp_path)} == {
+        "training/episode", "learning/loss", "learning/entropy", "learning/new_loss", "sharing/whispers_left/agent_0",
+        "sharing/whispers_left/agent_1", "training/fish_caught", "evaluation/return", "training/seconds",
+    }  # fmt: skip
+
+
+def test_a_world_that_declares_nothing_has_its_counters_everywhere(tmp_path, monkeypatch):
+    own = TrainConfig.trainer
+
+    def fishing(config):
+        trainer = own(config)
+        settings = {each.name: getattr(trainer.world, each.name) for each in dataclasses.fields(trainer.world)}
+        return dataclasses.replace(trainer, world=Fishing(**settings))
+
+    monkeypatch.setattr(TrainConfig, "trainer", fishing)
+    out = train(TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8))), tmp_path / "run")
+    declared = {each["name"] for each in json.loads((out / "run.json").read_text())["metrics"]}
+    assert {"return", "fish_caught", "nets_torn", "loss", "epsilon"} <= declared
+    assert {"training/fish_caught", "evaluation/fish_caught", "training/nets_torn"} <= {tag for tag, _ in scalars(out)}
+    runs = read_runs([out])
+    page = write_report(runs, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("Fish caught") >= 3  # as curves of training and evaluation, and as a bar
+    (task,) = to_marl_eval(grouped(runs))["PatientGoldMiner"].values()
+    assert task["IQL"]["run_1"]["absolute_metrics"].keys() == {"return", "fish_caught", "nets_torn"}
+
+
+def test_a_run_says_what_its_numbers_are_and_one_that_did_not_says_it_once_it_goes_on(run, copy):
+    facts = json.loads((run / "run.json").read_text())
+    names = {each["name"] for each in facts["metrics"]}
+    written = {name for row in rows(run) for name in row if not name.startswith("evaluation_")}
+    assert written - {"episode", "env_steps"} == names
+    gold = next(each for each in facts["metrics"] if each["name"] == "gold_mined")
+    assert gold == {"name": "gold_mined", "title": "Gold mined", "unit": "gold", "more_is_better": True, "most": 3.0}
+    (copy / "run.json").write_text(json.dumps({name: each for name, each in facts.items() if name != "metrics"}))
+    assert read_runs([copy])[0].rows == read_runs([run])[0].rows
+    resume(copy)
+    assert json.loads((copy / "run.json").read_text())["metrics"] == facts["metrics"]
 
 
 def test_no_events_are_written_where_none_are_wanted(tmp_path):

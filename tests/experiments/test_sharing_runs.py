@@ -9,11 +9,9 @@ from safetensors.numpy import load_file
 
 from consmarl import AdHocTD, Cons, UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.explorations import ExplorationKind
-from consmarl.experiments.methods import Method
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.experiments.metrics import MetricsFile
-from consmarl.experiments.sharing_options import ShareOptions, SharingKind
 from consmarl.experiments.train import resume, train
 from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import AskGate, Knowledge, Preset, TeacherMemory
@@ -22,7 +20,7 @@ from consmarl.sharing.record import Reply
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 CONFIG = TrainConfig(
-    method=Method.CONS, set=("grid=3,4", "mining_steps=1", "view=3,3", "episode_limit=6"), episodes=80, hidden_size=8,
+    method="cons", set=("grid=3,4", "mining_steps=1", "view=3,3", "episode_limit=6"), episodes=80, hidden_size=8,
     batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=80,
     evaluation_episodes=4, final_episodes=4, checkpoint_every=40,
     share=ShareOptions(start_episode=10, ask_scale=0.05, ask_gate="always"), record=(15, 61),
@@ -32,11 +30,11 @@ CONFIG = TrainConfig(
 def test_a_method_brings_its_sharing_and_a_preset_its_settings():
     assert TrainConfig().trainer().sharing == NoSharing()
     answers = dict(budget_answers=2 * 50_000)  # enough for both others
-    assert TrainConfig(method=Method.CONS, preset=Preset.PAPER).trainer().sharing == Cons(**answers)
-    assert TrainConfig(method=Method.ADHOC_TD, preset=Preset.PAPER).trainer().sharing == AdHocTD(**answers)
-    released = TrainConfig(sharing=SharingKind.CONS, preset=Preset.RELEASE)
+    assert TrainConfig(method="cons", preset=Preset.PAPER).trainer().sharing == Cons(**answers)
+    assert TrainConfig(method="adhoc-td", preset=Preset.PAPER).trainer().sharing == AdHocTD(**answers)
+    released = TrainConfig(sharing="cons", preset=Preset.RELEASE)
     assert released.trainer().sharing == Cons.preset(Preset.RELEASE, **answers)
-    assert released.exploration_kind is ExplorationKind.EPSILON_GREEDY
+    assert released.exploration_kind == "epsilon-greedy"
 
 
 @pytest.mark.parametrize(
@@ -50,28 +48,28 @@ def test_a_method_brings_its_sharing_and_a_preset_its_settings():
 )  # fmt: skip
 def test_worlds_have_the_papers_values(env, preset, weight_shape, ask_scale):
     there = dict(env=env, preset=preset)
-    cons = TrainConfig(method=Method.CONS, **there).mechanism
+    cons = TrainConfig(method="cons", **there).mechanism
     assert (cons.weight_shape, cons.ask_scale) == (weight_shape, ask_scale)
-    assert TrainConfig(method=Method.ADHOC_TD, **there).mechanism.ask_scale == ask_scale
-    assert TrainConfig(sharing=SharingKind.CONS, **there).mechanism == cons
-    assert TrainConfig(method=Method.CONS, share={"weight_shape": 0.1}, **there).mechanism.weight_shape == 0.1
+    assert TrainConfig(method="adhoc-td", **there).mechanism.ask_scale == ask_scale
+    assert TrainConfig(sharing="cons", **there).mechanism == cons
+    assert TrainConfig(method="cons", share={"weight_shape": 0.1}, **there).mechanism.weight_shape == 0.1
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         (dict(share=ShareOptions(update_rate=0.5)), "share.update_rate is set, and nobody shares"),
-        (dict(method=Method.CONS, share=ShareOptions(give_scale=2.0)), "share.give_scale is an option of adhoc-td"),
-        (dict(method=Method.ADHOC_TD, share=ShareOptions(temperature=0.3)), "share.temperature is an option of cons"),
-        (dict(method=Method.CONS, share=ShareOptions(temperature=0.0)), "temperature must be above 0"),
-        (dict(method=Method.CONS, share=ShareOptions(weight_shape=1.5)), "weight_shape must be at most 1"),
-        (dict(method=Method.CONS, share=ShareOptions(budget_requests=-1)), "budget_requests must be a whole number"),
-        (dict(method=Method.CONS, share=ShareOptions(ask_scale=0.0)), "ask_scale must be above 0"),
+        (dict(method="cons", share=ShareOptions(give_scale=2.0)), "share.give_scale is an option of adhoc-td"),
+        (dict(method="adhoc-td", share=ShareOptions(temperature=0.3)), "share.temperature is an option of cons"),
+        (dict(method="cons", share=ShareOptions(temperature=0.0)), "temperature must be above 0"),
+        (dict(method="cons", share=ShareOptions(weight_shape=1.5)), "weight_shape must be at most 1"),
+        (dict(method="cons", share=ShareOptions(budget_requests=-1)), "budget_requests must be a whole number"),
+        (dict(method="cons", share=ShareOptions(ask_scale=0.0)), "ask_scale must be above 0"),
         (
-            dict(method=Method.CONS, share=ShareOptions(hope_margin=-1)),
+            dict(method="cons", share=ShareOptions(hope_margin=-1)),
             "hope_margin must be at least 0, not -1.0: it is",
         ),
-        (dict(method=Method.CONS, set=("num_agents=1",)), "at least 2 agents"),
+        (dict(method="cons", set=("num_agents=1",)), "at least 2 agents"),
         (dict(record=(40_000,)), "episode 40000 cannot be recorded"),
     ],
 )
@@ -83,7 +81,7 @@ def test_what_does_not_fit_gets_a_sentence(settings, sentence):
 def test_a_configuration_reads_back_as_it_was_written():
     share = ShareOptions(ask_gate=AskGate.EXPLORING, knowledge=Knowledge.FIXED, teacher_memory=TeacherMemory.OWN,
                          requires_seen=False, temperature=0.25)  # fmt: skip
-    config = TrainConfig(method=Method.CONS, preset=Preset.RELEASE, share=share, record=(3, 7))
+    config = TrainConfig(method="cons", preset=Preset.RELEASE, share=share, record=(3, 7))
     assert TrainConfig.from_json(config.to_json()) == config
     assert "update_rate" not in json.loads(config.to_json())["share"]  # what is not set stays the preset's
     with pytest.raises(UsageError, match=r"no setting 'share.updat_rate': did you mean 'update_rate'"):

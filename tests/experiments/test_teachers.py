@@ -12,8 +12,8 @@ from tests.experiments.small import assert_same_run
 
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.sharing_options import ShareOptions
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.experiments.train import resume, train
 from consmarl.sharing.record import Reply
 

@@ -21,7 +21,7 @@ from tests.experiments.small import (
 )
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.policies import export_policy, load_policy
 from consmarl.experiments.train import resume, train

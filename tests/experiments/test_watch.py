@@ -12,7 +12,7 @@ from PIL import Image
 from consmarl.environments.draw import Status, draw_frame
 from consmarl.errors import UsageError
 from consmarl.experiments import watch as watching
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.policies import export_policy, load_policy
 from consmarl.experiments.watch import draw_step, film, greedy_episodes, policy_gif, watch

@@ -11,7 +11,7 @@ from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import Scores, TeamSpec
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.policy_gradient import mixed_log_policy
-from consmarl.networks.attention import attention_flop, listen, teammates
+from consmarl.networks.attention import listen, teammates
 from tests.learners.slowly import (
     ACTIONS,
     AGENTS,
@@ -338,16 +338,6 @@ def test_its_scores_are_logits_and_it_keeps_no_episodes():
     assert learner.scores is Scores.LOGITS
     assert learner == GAComm(SPEC)
     assert hash(learner) == hash(GAComm(SPEC))
-
-
-def test_its_arithmetic_by_hand():
-    learner = GAComm(TeamSpec(2, 3, (1.0,) * 5), hidden_size=4, attention_size=2, critic_size=6)
-    # two agents that each read one pair, both ways (3·4 inputs and memory to 3·4 gates), and weigh one value
-    attention = 2 * 2 * (3 * 4 * 2 + 2 * (12 * 12) + 8 * 2 + 2 + 2)
-    assert attention_flop(2, 4, 2) == attention
-    actor = 2 * 2 * ((5 + 3 + 2) * 4 + 8 * 12 + (4 + 2) * 3) + attention
-    critic = 2 * (10 * 6 + 6 * 6 + 6)
-    assert learner.update_flop(7, 11) == 7 * 11 * (3 * actor + 4 * critic)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])

@@ -8,9 +8,9 @@ import pytest
 from consmarl.learners import td
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, TargetMemory
-from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
+from consmarl.learners.team_networks import Weights
 from tests.learners.slowly import ACTIONS, AGENTS, SPEC, hand_made_batch, network, network_slowly, with_padding_of
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")

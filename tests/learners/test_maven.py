@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from consmarl.errors import UsageError
-from consmarl.learners.interface import TeamSpec, map_episodes
+from consmarl.learners.interface import map_episodes
 from consmarl.learners.maven import MAVEN, Discriminator, MavenNotes
-from consmarl.learners.networks import Weights
-from consmarl.learners.qmix import QMIX
+from consmarl.learners.team_networks import Weights
 from consmarl.networks.drqn import DRQNParameters
 from consmarl.networks.linear import Linear
 from tests.learners.slowly import (
@@ -395,11 +394,3 @@ def test_acting_step_by_step_is_what_learning_unrolls():
 def test_separate_weights_are_refused_with_one_sentence():
     with pytest.raises(UsageError, match=r"^maven has one network for all agents: [^.]+\.$"):
         MAVEN(SPEC, weights=Weights.SEPARATE)
-
-
-def test_its_arithmetic_by_hand():
-    spec = TeamSpec(2, 3, (1.0,) * 5)
-    settings = dict(hidden_size=4, mixer_size=6)
-    learner = MAVEN(spec, **settings, num_strategies=7, discriminator_size=8)
-    guess = 2 * ((2 * 3 + 2 * 5 + 8) * 24 + 8 * 4 + 4 * 7)
-    assert learner.update_flop(7, 11) == QMIX(spec, **settings).update_flop(7, 11) + 3 * 7 * 11 * guess

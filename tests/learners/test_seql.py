@@ -10,10 +10,10 @@ import pytest
 from consmarl.errors import UsageError
 from consmarl.learners.interface import BY_AGENT, TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.rewards import RewardOf
 from consmarl.learners.seql import SEQL
+from consmarl.learners.team_networks import Weights
 from tests.learners.slowly import ACTIONS, AGENTS, SPEC, hand_made_batch, network, with_padding_of
 from tests.learners.test_iql import loss_slowly
 

@@ -9,9 +9,9 @@ import pytest
 
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, TargetMemory
-from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.qmix import QMIX
+from consmarl.learners.team_networks import Weights
 from consmarl.learners.vdn import VDN
 from tests.learners.slowly import (
     AGENTS,
@@ -329,12 +329,3 @@ def test_acting_step_by_step_is_what_learning_unrolls(weights):
     assert unrolled.shape == (AGENTS, STEPS + 1, EPISODES, SPEC.num_actions)
     acted = values_while_acting(learner, parameters, memory, batch)
     np.testing.assert_allclose(acted, unrolled[:, :-1], atol=1e-5)
-
-
-def test_their_arithmetic_by_hand():
-    spec = TeamSpec(2, 3, (1.0,) * 5)
-    agents = 2 * 2 * ((5 + 3 + 2) * 4 + 2 * 4 * 12 + 4 * 3)  # shared, so that inputs say which of two agents asks
-    mixer = 2 * (10 * (2 + 3) * 6 + 6)
-    # online, target, and a backward pass worth two
-    assert VDN(spec, hidden_size=4).update_flop(7, 11) == 7 * 11 * 4 * agents
-    assert QMIX(spec, hidden_size=4, mixer_size=6).update_flop(7, 11) == 7 * 11 * 4 * (agents + mixer)

@@ -9,7 +9,7 @@ from hypothesis import given
 import consmarl
 from consmarl.environments.interface import Ground
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
 from consmarl.networks.footprints import MOST_STEPS, first_way, scale_of_told, told, told_in_episodes, with_step

@@ -6,7 +6,7 @@ import numpy as np
 
 from consmarl.environments.interface import Ground
 from consmarl.learners.interface import TeamSpec
-from consmarl.learners.networks import TeamNetworks, Weights
+from consmarl.learners.team_networks import TeamNetworks, Weights
 from consmarl.networks.drqn import Head, dueling_values
 
 SPEC = TeamSpec(3, 4, (1.0, 0.5), Ground((3, 4), (3, 5)))

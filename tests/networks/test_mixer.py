@@ -14,7 +14,7 @@ from consmarl.learners.interface import TeamSpec
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.vdn import VDN
 from consmarl.networks.linear import Linear
-from consmarl.networks.mixer import MixerParameters, mix, mixer_flop
+from consmarl.networks.mixer import MixerParameters, mix
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -124,8 +124,3 @@ def test_what_is_best_for_each_agent_is_best_for_the_team(num_agents):
         states = np.tile(rng.normal(size=2 * num_agents), (len(joint_actions), 1))
         totals = mix_all(mixer, np.float32(chosen), np.float32(states))
         assert joint_actions[int(np.argmax(totals))] == tuple(values.argmax(axis=-1).tolist())
-
-
-def test_its_arithmetic_by_hand():
-    # a state of 5 makes weights for 3 agents, a bias, second weights and a hidden layer, of 4 units each
-    assert mixer_flop(3, 5, 4) == 2 * (5 * (3 + 3) * 4 + 4)

@@ -15,7 +15,7 @@ import pytest
 import consmarl
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.learners.networks import Weights
+from consmarl.learners.team_networks import Weights
 from consmarl.networks.drqn import DRQNParameters
 from consmarl.networks.gru import GRUParameters
 from consmarl.training.loop import Trainer

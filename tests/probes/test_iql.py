@@ -9,9 +9,9 @@ import pytest
 
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL, TargetMemory
-from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.td import Target
+from consmarl.learners.team_networks import TeamNetworks, Weights
 from consmarl.networks.drqn import step_drqn
 from consmarl.training.exploration import LinearSchedule
 from consmarl.training.loop import Trainer

@@ -11,11 +11,11 @@ from consmarl.learners.i2q import I2Q
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
 from consmarl.learners.maven import MAVEN
-from consmarl.learners.networks import Weights
 from consmarl.learners.optimiser import RMSprop
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.rewards import RewardOf
 from consmarl.learners.seql import SEQL
+from consmarl.learners.team_networks import Weights
 from consmarl.learners.vdn import VDN
 from consmarl.training.exploration import LinearSchedule
 from consmarl.training.loop import Trainer

@@ -5,7 +5,7 @@ import json
 import numpy as np
 from safetensors.numpy import save_file
 
-from tests.report.handmade import write_run
+from tests.reports.handmade import write_run
 
 MODULE = "hostile_world"  # touches PWNED when it is imported, and again when its function is called
 SOURCE = """

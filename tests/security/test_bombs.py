@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from consmarl.experiments import archives, exchanges
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import begin_session, read_config
 from consmarl.experiments.exchanges import read_episode
 from consmarl.experiments.metrics import MetricsFile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consmarl.experiments.settings import settings_from
+from consmarl.experiments.configuration.pairs import settings_from
 from consmarl.json_files import MOST_BYTES, MOST_LEVELS, parse_json, parse_json_object, read_json_object
 from tests.security.sentences import refused
 

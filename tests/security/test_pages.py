@@ -9,7 +9,7 @@ import pytest
 
 import consmarl
 from consmarl.cli import main
-from tests.report.handmade import evaluated
+from tests.reports.handmade import evaluated
 from tests.security import hostile
 
 HARM = "document.title='PWNED'"

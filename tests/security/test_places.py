@@ -11,7 +11,7 @@ from consmarl.environments.foreign import confirmation
 from consmarl.experiments.directory import held
 from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.sweeps.job import Job, WorkerProcess
-from consmarl.report import pictures
+from consmarl.reports import pictures
 from tests.security.sentences import refused
 
 

@@ -14,12 +14,12 @@ num_cpus, num_agents, method, weights = int(sys.argv[1]), int(sys.argv[2]), sys.
 jax.config.update("jax_num_cpu_devices", num_cpus)
 import consmarl
 from consmarl.learners.interface import TeamSpec
-from consmarl.experiments.methods import METHODS, Method
-from consmarl.learners.networks import Weights
+from consmarl.experiments.configuration.methods import METHODS
+from consmarl.learners.team_networks import Weights
 from consmarl.training.loop import Trainer
 
 world = consmarl.make("pgm-3ag", num_agents=num_agents, grid=(4, 4), view=(3, 3), episode_limit=6, mining_steps=1)
-learner = METHODS[Method(method)].learner(TeamSpec.of(world), weights=Weights(weights), hidden_size=8)
+learner = METHODS[method].learner(TeamSpec.of(world), weights=Weights(weights), hidden_size=8)
 results = []
 for num_devices in map(int, sys.argv[5:]):
     trainer = Trainer(world=world, learner=learner, num_envs=2, replay_episodes=16, batch_episodes=4, warmup_steps=10,

@@ -18,9 +18,8 @@ import pytest
 
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.registry import world_ids
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import METHODS, Method
-from consmarl.experiments.sharing_options import SharingKind
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.methods import METHODS
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.maven import MAVEN
@@ -85,7 +84,7 @@ def kept_paper_run(name, found):
 @pytest.mark.parametrize("env", world_ids())
 @pytest.mark.parametrize("method", METHODS)
 def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
-    is_sharing = METHODS[method].sharing is not SharingKind.NONE
+    is_sharing = METHODS[method].sharing != "none"
     run = small_run(method, env, **({"share.start_episode": 1} if is_sharing else {}))
     state, _ = run.run(run.init(0), ROUNDS)
     checkpoints.save(tmp_path, ROUNDS, state, run.sharing.facts(state.sharing), keep=1)
@@ -94,7 +93,7 @@ def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
     resumed, _ = run.run(resumed, ROUNDS)
     assert equal(whole, resumed)
     found = gist(run, whole, report)
-    assert found == pytest.approx(kept_paper_run(f"{method.value} {env}", found), rel=1e-3, abs=1e-5)
+    assert found == pytest.approx(kept_paper_run(f"{method} {env}", found), rel=1e-3, abs=1e-5)
     assert report.has_learned.all()
     assert all(np.isfinite(values).all() for values in report.learning.values())
     first, learned = (run.learner.parameters(each) for each in (run.init(0).learner, whole.learner))
@@ -106,7 +105,7 @@ def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "sharing"),
-    [(Method.MAVEN, {"sharing": "cons"}), (Method.VDN, {"sharing": "adhoc-td", "share.giving": "always"})],
+    [("maven", {"sharing": "cons"}), ("vdn", {"sharing": "adhoc-td", "share.giving": "always"})],
 )
 def test_agents_advise_each_other_whatever_they_learn_by(method, sharing):
     run = small_run(method, "pgm-3ag", **sharing, **{"share.start_episode": 0})
@@ -137,7 +136,7 @@ def test_somebody_elses_environment_is_learned_in_with_notes_and_without_replay(
 
 
 def test_a_teams_strategy_is_kept_with_its_own_episode():
-    run = small_run(Method.MAVEN, "pgm-3ag")
+    run = small_run("maven", "pgm-3ag")
     state = run.init(0)
     for _ in range(2):
         before = int(state.replay.num_added)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from consmarl.environments.foreign import ForagingParallelEnv, ForeignWorld, foreign_world
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from tests.training.handmade import Handmade
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from consmarl.environments.registry import world_ids
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import Method
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.methods import METHODS
 from consmarl.sharing.options import Preset
 from consmarl.training import programs
 from consmarl.training.exploration import LinearSchedule
@@ -166,7 +166,7 @@ def test_programs_can_be_part_of_others(shelf, program):
 
 @pytest.mark.parametrize("env", [*world_ids(), "pettingzoo:mpe2.simple_spread_v3"])
 def test_the_programs_of_every_run_can_be_kept(env):
-    for method, preset in itertools.product(Method, Preset):
+    for method, preset in itertools.product(METHODS, Preset):
         run = TrainConfig(env=env, method=method, preset=preset).trainer()
         for part in (run.actors, run.learning, run.sharing, run.learner, *([run] if env in world_ids() else [])):
             assert description(part)

@@ -12,9 +12,8 @@ from safetensors.numpy import load_file
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.pettingzoo import WorldParallelEnv
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.evaluate import evaluate
-from consmarl.experiments.explorations import ExplorationKind
 from consmarl.experiments.train import resume, train
 from consmarl.learners.interface import Learner, TeamSpec
 from consmarl.learners.iql import IQL
@@ -171,7 +170,7 @@ def test_others_environments_train_and_go_on_as_if_they_had_not_been_interrupted
     env, settings = FOREIGN[package]
     config = TrainConfig(
         env=env, set=settings, episodes=12, report_every=2, evaluate_every=4, checkpoint_every=4,
-        evaluation_episodes=2, exploration=ExplorationKind.EPSILON_Z_GREEDY, hidden_size=HIDDEN_SIZE, **SIZES,
+        evaluation_episodes=2, exploration="epsilon-z-greedy", hidden_size=HIDDEN_SIZE, **SIZES,
     )  # fmt: skip
     train(config, tmp_path / "whole")
     run, calls = PythonTrainer.run, []

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import consmarl
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import METHODS
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.methods import METHODS
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
 from consmarl.learners.iql import IQL
-from consmarl.learners.networks import Memory, Weights
+from consmarl.learners.team_networks import Memory, Weights
 from consmarl.learners.team_value import TeamValue
 from consmarl.sharing.options import TeacherMemory
 from consmarl.training import teaching
@@ -116,7 +116,7 @@ def told_by_whole_episodes(learner, parameters, notes, codes, actions):
 
 
 LEARNERS = {
-    **{method.value: (method, {}) for method, entry in METHODS.items() if entry.is_value_based},
+    **{method: (method, {}) for method, entry in METHODS.items() if entry.is_value_based},
     "iql with shared weights": ("iql", {"weights": "shared"}),
     "iql with footprints": ("iql", {"learn.footprints": True}),
     "maven with footprints": ("maven", {"learn.footprints": True}),

@@ -5,21 +5,20 @@ import dataclasses
 import numpy as np
 
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.experiments.exchanges import RecordedEpisode
-from consmarl.experiments.methods import Method
-from consmarl.experiments.sharing_options import ShareOptions
 from consmarl.sharing.record import Reply
 
 RECORDED = (0, 15, 30, 40, 59)  # in every chunk, so that one program is compiled and not two
 CONS = TrainConfig(
-    method=Method.CONS, preset="paper", set=("grid=4,5", "mining_steps=1", "view=3,3", "episode_limit=8"), episodes=60,
+    method="cons", preset="paper", set=("grid=4,5", "mining_steps=1", "view=3,3", "episode_limit=8"), episodes=60,
     hidden_size=8, batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20,
     evaluate_every=60, evaluation_episodes=4, final_episodes=4, checkpoint_every=60,
     share=ShareOptions(start_episode=10, ask_scale=0.05), record=RECORDED,
 )  # fmt: skip
-ADHOC_TD = dataclasses.replace(CONS, method=Method.ADHOC_TD)
-IQL = dataclasses.replace(CONS, method=Method.IQL, share=ShareOptions())
+ADHOC_TD = dataclasses.replace(CONS, method="adhoc-td")
+IQL = dataclasses.replace(CONS, method="iql", share=ShareOptions())
 CONFIGS = {"cons": CONS, "adhoc-td": ADHOC_TD, "iql": IQL}
 
 

@@ -10,14 +10,15 @@ import pytest
 
 import consmarl
 from consmarl.experiments import exchanges
-from consmarl.experiments.settings import settings_from
-from consmarl.report.runs import Run, read_run
-from consmarl.report.statistics import interval
+from consmarl.experiments.configuration.pairs import settings_from
+from consmarl.reports.runs import Run, read_run
+from consmarl.reports.statistics import interval
 from consmarl.sharing.options import AskGate, Eligibility, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.viewer.moments import states_of
 from consmarl.viewer.page import write_page
-from consmarl.viewer.view import Viewed, view
+from consmarl.viewer.view import view
+from consmarl.viewer.viewed import Viewed
 from tests.viewer import small
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -372,8 +373,8 @@ def test_the_list_of_symbols_has_the_values_of_this_run(opened, address):
 
 
 def test_teammates_who_hope_for_too_little_say_so_and_what_they_remembered_is_told(opened, tmp_path):
-    share = dataclasses.replace(small.CONS.share, teacher_memory=TeacherMemory.HISTORY, ask_gate=AskGate.EXPLOITING,
-                                eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5)  # fmt: skip
+    share = small.CONS.share.changed(dict(teacher_memory=TeacherMemory.HISTORY, ask_gate=AskGate.EXPLOITING,
+                                eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5))  # fmt: skip
     config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1, share=share)
     crowd = small.crowd(3)
     crowd.teachers["reply"][0, 2] = Reply.NOT_MORE_HOPEFUL

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from consmarl.experiments.exchanges import RecordedEpisode
-from consmarl.report.statistics import interval
+from consmarl.reports.statistics import interval
 from consmarl.viewer.pairs import FEWEST_PAIRS, described, paired_returns, verdict
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from consmarl import UsageError
 from consmarl.experiments.exchanges import RecordedEpisode
-from consmarl.report.runs import Run
+from consmarl.reports.runs import Run
 from consmarl.sharing.record import Reply
 from consmarl.viewer.absorbed import Absorbed
 from consmarl.viewer.summaries import series_of, summary_of

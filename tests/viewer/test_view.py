@@ -15,8 +15,8 @@ from consmarl.environments.draw.scene import draw_scene
 from consmarl.environments.draw.svg import hexadecimal
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.settings import settings_from
-from consmarl.report.runs import Run
+from consmarl.experiments.configuration.pairs import settings_from
+from consmarl.reports.runs import Run
 from consmarl.sharing.options import Consult, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.viewer.absorbed import absorbed
@@ -25,7 +25,8 @@ from consmarl.viewer.packing import unpacked
 from consmarl.viewer.page import write_page
 from consmarl.viewer.staging import played_episodes
 from consmarl.viewer.summaries import summary_of
-from consmarl.viewer.view import Viewed, view
+from consmarl.viewer.view import view
+from consmarl.viewer.viewed import Viewed
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
 
@@ -94,7 +95,7 @@ def test_a_page_tells_what_became_of_the_answers(runs, name, tmp_path):
 
 @pytest.mark.parametrize("memory", TeacherMemory)
 def test_a_page_says_what_teachers_remembered(memory, tmp_path):
-    share = dataclasses.replace(small.CONS.share, teacher_memory=memory)
+    share = small.CONS.share.changed({"teacher_memory": memory})
     config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1, share=share)
     viewed = Viewed(Run(tmp_path, json.loads(config.to_json()), {}, [], None, None), config, [small.crowd(3)])
     (run,), _ = read_page(write_page([viewed], tmp_path / "page.html"))

@@ -9,6 +9,7 @@ from consmarl.cli.commands import COMMANDS
 from consmarl.cli.help import HELP, HELP_ALL, print_command, print_commands, print_run_command
 from consmarl.cli.parsing import parse
 from consmarl.errors import UsageError, nearest
+from consmarl.plugins import load_installed, load_plugins, taken_out
 
 COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")  # a sweep's workers see to it themselves
 
@@ -47,13 +48,14 @@ def _refused(sentence: str) -> int:
     return 2
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(words: Sequence[str]) -> int:
+    arguments, plugins = taken_out(words)
     if not arguments or arguments[0] in HELP:
         print_commands(COMMANDS)
         return 0 if arguments else 2
     name, *options = arguments
     if name == "--version":
-        from consmarl import __version__
+        from consmarl.version import __version__
 
         print(f"consmarl {__version__}")
         return 0
@@ -65,6 +67,8 @@ def _run(arguments: Sequence[str]) -> int:
         options = [HELP_ALL if word == "--all" else word for word in rest] + ["--help"]
     if name not in COMMANDS:
         raise UsageError(f"there is no command {name!r}: {nearest(name, COMMANDS)}")
+    load_installed()
+    load_plugins(plugins)
     if {*HELP, HELP_ALL} & set(options):
         _help(name, options)
         return 0

@@ -3,15 +3,16 @@
 What a command needs is imported when it runs, so that `consmarl --help` stays quick.
 """
 
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import tyro
 
 from consmarl.experiments.sweeps.request import Pairs, SweepRequest
-from consmarl.report.across import Across
+from consmarl.reports.across import Across
 from consmarl.sharing.options import Consult
 
 
@@ -65,7 +66,7 @@ class Watch:
 
     def run(self) -> None:
         """Write the file and say where it is."""
-        from consmarl.experiments.settings import settings_from
+        from consmarl.experiments.configuration.pairs import settings_from
         from consmarl.experiments.watch import watch
 
         written = watch(
@@ -225,16 +226,21 @@ class Report:
     """Whether to write and link a page that replays the recorded episodes of each run that has some."""
 
     def run(self) -> None:
-        """Write the page and say where it is."""
-        from consmarl.cli.reporting import write
+        """Write the page, say where it is, and print what was reached."""
+        from consmarl.cli.finals import print_finals
+        from consmarl.reporting import report
 
-        write(self)
+        wanted = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "runs"}
+        made = report(*self.runs, **wanted, tell=lambda sentence: print(sentence, flush=True))
+        print_finals(made)
+        for note in made.notes:
+            print(note, file=sys.stderr)
 
 
 def bench_command(options: Sequence[str]) -> Any:
     """Return the command `bench`, whose options are those of a run."""
     from consmarl.cli.config_file import config_in
-    from consmarl.experiments.config import TrainConfig
+    from consmarl.experiments.configuration.config import TrainConfig
 
     @dataclass(frozen=True)
     class Bench:
@@ -258,7 +264,7 @@ def bench_command(options: Sequence[str]) -> Any:
 def train_command(options: Sequence[str]) -> Any:
     """Return the command `train`: its options are those of `TrainConfig`, with defaults from a file if one is named."""
     from consmarl.cli.config_file import config_in
-    from consmarl.experiments.config import TrainConfig
+    from consmarl.experiments.configuration.config import TrainConfig
 
     @dataclass(frozen=True)
     class Train:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 
 
 def setting_of(word: str) -> str:

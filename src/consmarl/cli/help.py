@@ -13,14 +13,14 @@ from rich.text import Text
 from consmarl.cli.options import Option, options_of_command
 
 if TYPE_CHECKING:
-    from consmarl.experiments.config import TrainConfig
+    from consmarl.experiments.configuration.config import TrainConfig
 
 HELP, HELP_ALL = ("-h", "--help"), "--help-all"
 
 # what a run's settings are about; what is in none of these goes to the last
 GROUPS: Mapping[str, Sequence[str]] = {
     "what to run": ("method", "env", "set", "episodes", "seed", "preset", "sharing", "config"),
-    "exploring": ("exploration", "epsilon_"),
+    "exploring": ("exploration", "epsilon_", "explore."),
     "learning": ("weights", "reward_of", "hidden_size", "optimiser", "learning_rate", "discount", "target_every",
                  "batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_", "bootstrap",
                  "num_envs", "devices", "learn."),
@@ -40,6 +40,9 @@ def print_commands(commands: Mapping[str, Any]) -> None:
     table.add_row("help", "Show this, or what a command takes: `consmarl help train`.")
     console.print(table)
     console.print("\nconsmarl COMMAND --help shows the options of one.", style="dim")
+    console.print(
+        "--plugin FILE, with any command, adds the worlds and methods of a file in Python.", style="dim", markup=False
+    )
 
 
 def print_command(name: str, kind: type) -> None:
@@ -56,13 +59,13 @@ def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all
     values = real_values(config)
 
     def is_shown(option: Option) -> bool:
-        return shows_all or config.entry.has_setting(option.setting, config.sharing_kind)
+        return shows_all or config.has_setting(option.setting)
 
     options = [each for each in options_of_command(kind) if is_shown(each)]
     _print_head(name, kind, [])
     for group, there in _grouped(options).items():
         _print_options(group, there, lambda each: values.get(each.setting, each.default))
-    chosen = f"--method {config.method.value} --preset {config.preset.value}"
+    chosen = f"--method {config.method} --preset {config.preset.value}"
     shown = "All options there are" if shows_all else "Options that this method has"
     more = "" if shows_all else f" `consmarl {name} {HELP_ALL}` shows the others."
     Console(highlight=False).print(f"{shown}, with their values for {chosen} in {config.env}.{more}", markup=False)

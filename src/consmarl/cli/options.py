@@ -1,19 +1,19 @@
 """The options that a command's class stands for: their names, types and descriptions, read off the class itself."""
 
-import ast
 import dataclasses
 import enum
-import functools
 import inspect
 import itertools
-import textwrap
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tyro
+
+from consmarl.options import OptionField, Options
+from consmarl.records import OneOf, descriptions
 
 
 class Option(NamedTuple):
@@ -25,6 +25,7 @@ class Option(NamedTuple):
     default: Any
     is_positional: bool = False
     given_metavar: str | None = None
+    names: tuple[str, ...] = ()  # that it takes, where those are registered
 
     @property
     def name(self) -> str:
@@ -45,6 +46,8 @@ class Option(NamedTuple):
     @property
     def choices(self) -> list[str]:
         """The words that it takes, where those are few."""
+        if self.names:
+            return list(self.names)
         kinds = typing.get_args(self.hint) or (self.hint,)
         found = [
             [each.value for each in kind] for kind in kinds if inspect.isclass(kind) and issubclass(kind, enum.Enum)
@@ -63,7 +66,7 @@ class Option(NamedTuple):
 
 def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
     """Yield the options of a class; a part that is called "" has its options at the same level."""
-    descriptions = _descriptions(kind)
+    texts = descriptions(kind)
     defaults = {each.name: _default(each) for each in dataclasses.fields(kind)}
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         if name not in defaults:
@@ -72,12 +75,16 @@ def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
         inner = hint.__origin__ if marks else hint
         if tyro.conf.Suppress in marks:
             continue
-        if dataclasses.is_dataclass(inner):
+        if isinstance(inner, type) and issubclass(inner, Options):
+            for each in inner.known().values():
+                yield Option(f"{prefix}{name}.{each.name}", each.bare_hint, _with_owners(each, inner), None)
+        elif dataclasses.is_dataclass(inner):
             yield from options_of_command(inner, prefix if marks else f"{prefix}{name}.")
         else:
             metavar = next((each.metavar for each in marks if getattr(each, "metavar", None)), None)
             is_positional = tyro.conf.Positional in marks
-            yield Option(prefix + name, inner, descriptions.get(name, ""), defaults[name], is_positional, metavar)
+            names = next((tuple(each.names) for each in marks if isinstance(each, OneOf)), ())
+            yield Option(prefix + name, inner, texts.get(name, ""), defaults[name], is_positional, metavar, names)
 
 
 def option_names(kind: Any) -> Iterator[str]:
@@ -93,26 +100,9 @@ def _default(field: "dataclasses.Field[Any]") -> Any:
     return None if field.default is dataclasses.MISSING else field.default
 
 
-@functools.cache
-def _descriptions(kind: type) -> Mapping[str, str]:
-    """Return what is written under the fields of a class and of those that it derives from."""
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        if dataclasses.is_dataclass(each):
-            found |= _descriptions_in(each)
-    return found
-
-
-def _descriptions_in(kind: type) -> dict[str, str]:
-    try:
-        source = textwrap.dedent(inspect.getsource(kind))
-    except (OSError, TypeError):  # installed without its source
-        return {}
-    (tree,) = ast.parse(source).body
-    assert isinstance(tree, ast.ClassDef)
-    return {
-        field.target.id: " ".join(text.value.value.split())
-        for field, text in itertools.pairwise(tree.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-    }  # fmt: skip
+def _with_owners(option: OptionField, group: type[Options]) -> str:
+    """Return an option's description, with the parts that have it where others of its group have not."""
+    most = max(len(each.owners) for each in group.known().values())
+    if len(option.owners) == most:
+        return option.description
+    return f"{option.description} Only {', '.join(option.owners)}.".strip()

@@ -10,8 +10,9 @@ from typing import Any
 import tyro
 
 from consmarl.cli.options import option_names, options_of_command
-from consmarl.cli.words import registry
+from consmarl.cli.words import RefusedOptions, registry
 from consmarl.errors import UsageError, close_names, nearest
+from consmarl.records import OneOf
 
 _CONFIG = (tyro.conf.EnumChoicesFromValues,)
 _WRONG_CHOICE = re.compile(
@@ -37,10 +38,13 @@ def parse(name: str, command: Any, options: Sequence[str]) -> Any:
     default = {} if isinstance(command, type) else {"default": command}
     settings: dict[str, Any] = dict(prog=f"consmarl {name}", config=_CONFIG, **default)
     _check_names(name, kind, options)
+    _check_registered(kind, options)
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), registry():
             return tyro.cli(kind, args=list(_spelt_out(kind, options)), **settings)
+    except RefusedOptions as refused:
+        raise UsageError(str(refused)) from None
     except SystemExit:
         raise UsageError(_in_a_sentence(said.getvalue(), f"consmarl {name} --help")) from None
 
@@ -68,6 +72,16 @@ def _check_names(command: str, kind: type, options: Sequence[str]) -> None:
             return
         if re.match(r"--?[A-Za-z]", name) and name.replace("_", "-") not in known:
             raise UsageError(f"there is no option {name}: {_instead(command, name, known)}")
+
+
+def _check_registered(kind: type, options: Sequence[str]) -> None:
+    """Refuse names of things that nobody has registered, in the words of the command line."""
+    takes = {option.name: option for option in options_of_command(kind) if option.names}
+    for word, following in itertools.zip_longest(options, options[1:], fillvalue=""):
+        name, equals, value = word.partition("=")
+        option = takes.get(name.replace("_", "-"))
+        if option is not None:
+            OneOf(option.names).test(option.name, value if equals else following)
 
 
 def _instead(command: str, name: str, known: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.reading import every_setting
+from consmarl.experiments.configuration.as_json import every_setting
+from consmarl.experiments.configuration.config import TrainConfig
 
 
 def real_values(config: TrainConfig) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from consmarl.environments import validation
 from consmarl.environments.cleanup_map import CleanupMap, check_lines, generate_map, read_map
 from consmarl.environments.collisions import resolve_moves
+from consmarl.environments.counted import CLEANUP_METRICS
 from consmarl.environments.grid import GridWorld, read_windows
 from consmarl.environments.interface import Counters, Outcome
 from consmarl.errors import UsageError
+from consmarl.metrics import Metric
 from consmarl.records import typed
 
 LEFT, RIGHT, UP, DOWN, STAY, CLEAN = range(6)
@@ -84,6 +86,13 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     action_names: ClassVar[tuple[str, ...]] = ("left", "right", "up", "down", "stay", "clean")  # type: ignore[misc]
     feature_names: ClassVar[tuple[str, ...]] = ()
     channel_names: ClassVar[tuple[str, str, str]] = ("red", "green", "blue")
+    family = "Cleanup"
+    painter = "consmarl.environments.draw.cleanup:CleanupPainter"
+    presets = {  # noqa: RUF012  # nobody changes it
+        "paper": {"share.weight_shape": -0.5, "share.ask_scale": 0.01},
+        "release": {"share.weight_shape": -0.5},
+        "recommended": {"share.weight_shape": -0.5, "share.ask_scale": 0.01},
+    }
 
     def __post_init__(self) -> None:
         """Check the settings and bring them into one form."""
@@ -297,3 +306,8 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     def counters(self, state: CleanupState) -> Counters:
         """Apples eaten and waste cleaned by every agent."""
         return Counters(per_agent={"apples_eaten": state.apples_eaten, "waste_cleaned": state.waste_cleaned}, team={})
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Apples and waste, of which there is no end."""
+        return CLEANUP_METRICS

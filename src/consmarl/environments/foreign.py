@@ -21,6 +21,7 @@ from pettingzoo.utils.conversions import parallel_wrapper_fn
 from consmarl.environments import validation
 from consmarl.environments.trust import refuse_unconfirmed
 from consmarl.errors import UsageError
+from consmarl.metrics import Metric
 
 PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
 PREFIXES = (PETTINGZOO, FORAGING)
@@ -127,6 +128,7 @@ class ForeignWorld:
     """
 
     observation_dtype = np.dtype(np.float32)
+    metrics: tuple[Metric, ...] = ()  # it has no counters
 
     def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
         """Wrap `env`, whose episodes are cut at `episode_limit` steps; by default at its own limit."""

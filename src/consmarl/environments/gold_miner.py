@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.environments import validation
+from consmarl.environments.counted import gold_miner_metrics
 from consmarl.environments.grid import (
     WALK_NAMES,
     WalkerWorld,
@@ -23,6 +24,7 @@ from consmarl.environments.grid import (
     walk,
 )
 from consmarl.environments.interface import Counters, Outcome
+from consmarl.metrics import Metric
 
 
 class GoldMinerLayout(NamedTuple):
@@ -66,6 +68,22 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
     channel_names: ClassVar[tuple[str, str, str]] = ("agents", "mines", "piles")
     channel_scales: ClassVar[tuple[float, float]] = (1.0, 1.0)  # a mine; a pile
     channel_limits: ClassVar[tuple[int, int]] = (1, 1)
+    family = "Patient Gold Miner"
+    painter = "consmarl.environments.draw.gold_miner:GoldMinerPainter"
+    presets = {  # noqa: RUF012  # nobody changes it
+        "recommended": {
+            "mirror_episodes": True,
+            "learn.trace_decay": 0.9,
+            "learn.settle_after": 0.4,
+            "learn.trace_tolerance": 0.5,
+            "learn.footprints": True,
+            "coverage_bonus": 0.3,
+            "coverage_after": 0.4,
+            "exploration": "epsilon-z-greedy",
+            "epsilon_end": 0.02,
+            "epsilon_final": 0.01,
+        },
+    }
 
     def __post_init__(self) -> None:
         """Check the settings and bring them into one form."""
@@ -152,3 +170,9 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         """Gold and stones of every agent, by mine and by pile."""
         gold = state.gold_mined.astype(jnp.int32)
         return Counters(per_agent={"gold_mined": gold, "stones_taken": state.stones_taken}, team={})
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Every agent can have its own gold of every mine, and its own stones of every pile."""
+        num_stones = self.num_piles * self.stones_per_pile
+        return gold_miner_metrics(self.num_agents * self.num_mines, self.num_agents * num_stones)

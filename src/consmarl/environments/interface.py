@@ -18,7 +18,8 @@ Axes: `[agent]`, `[agent, code]`; nothing is batched here.
 import abc
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 
 from consmarl.environments.symmetry import Symmetry
 from consmarl.errors import UsageError
+from consmarl.metrics import Metric
 
 LayoutT = TypeVar("LayoutT")
 StateT = TypeVar("StateT")
@@ -74,6 +76,15 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     num_agents: int
     episode_limit: int
     action_names: tuple[str, ...]
+
+    # What follows are facts that the rest of the program reads off a world.
+    family: ClassVar[str] = "other environments"  # worlds that differ in size alone have the same
+    acts_as_one: ClassVar[bool] = False  # whether agents share weights and learn from the team's reward by default
+    # settings that suit this world, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they reach
+    # whichever method has values of actions, and has the setting
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
+    # who draws it: a class derived from `draw.painter.Painter`, or where to find one, as module:Class
+    painter: ClassVar[str | type | None] = None
 
     @property
     def num_actions(self) -> int:
@@ -123,9 +134,9 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def generate_layout(self, key: jax.Array) -> LayoutT:
         """Draw where everything starts."""
 
-    @abc.abstractmethod
-    def layout_from(self, description: Mapping[str, Any]) -> LayoutT:
+    def layout_from(self, description: Mapping[str, Any]) -> LayoutT:  # noqa: ARG002
         """Check a start that somebody wrote down and turn it into a layout."""
+        raise UsageError(f"{self.id} begins at random: it does not take a layout that was written down.")
 
     @abc.abstractmethod
     def begin(self, layout: LayoutT) -> StateT:
@@ -151,6 +162,12 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def counters(self, state: StateT) -> Counters:
         """Return what has been achieved so far."""
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What its counters are, in the order in which a reader wants them; by default what their names tell."""
+        counted = jax.eval_shape(lambda: self.counters(self.reset(jax.random.key(0))))
+        return tuple(Metric(name) for name in (*counted.per_agent, *counted.team))
+
     def reset(self, key: jax.Array) -> StateT:
         """Begin an episode on a random layout."""
         return self.begin(self.generate_layout(key))
@@ -158,3 +175,6 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def step(self, key: jax.Array, state: StateT, actions: jax.Array) -> tuple[StateT, Outcome]:
         """Carry out one step with chances from `key`."""
         return self.advance(state, actions, self.draw(key))
+
+
+AnyEnvironment = Environment[Any, Any, Any]

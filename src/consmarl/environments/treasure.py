@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
+from consmarl.environments.counted import treasure_metrics
 from consmarl.environments.grid import (
     WALK_NAMES,
     WalkerWorld,
@@ -26,6 +27,7 @@ from consmarl.environments.grid import (
     walk,
 )
 from consmarl.environments.interface import Counters, Outcome
+from consmarl.metrics import Metric
 
 OPEN, PICK = 5, 6
 KINDS = ("yellow", "red", "green")
@@ -78,6 +80,19 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
     channel_names: ClassVar[tuple[str, str, str]] = ("agents", "closed boxes", "items")
     channel_scales: ClassVar[tuple[float, float]] = (0.25, 0.5)  # a closed box; an uncovered item
     channel_limits: ClassVar[tuple[int, int]] = (max(BOX_CODES.values()), TREASURE_CODE)
+    family = "Find the Treasure"
+    acts_as_one = True
+    painter = "consmarl.environments.draw.treasure:TreasurePainter"
+    presets = {  # noqa: RUF012  # nobody changes it
+        "paper": {"share.weight_shape": 0.3},
+        "release": {"share.weight_shape": 0.7},
+        "recommended": {
+            "share.weight_shape": 0.3,
+            "mirror_episodes": True,
+            "exploration": "epsilon-greedy-together",
+            "epsilon_anneal_steps": 150_000,
+        },
+    }
 
     def __post_init__(self) -> None:
         """Check the settings and bring them into one form."""
@@ -213,3 +228,8 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
                 "treasures_taken": state.taken[~is_coin].sum(),
             },
         )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Every box can be opened, and every yellow one holds a coin; each set of others holds one treasure."""
+        return treasure_metrics({kind: count for kind, count in self.box_counts.items() if count})

@@ -2,12 +2,13 @@
 
 import operator
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.errors import UsageError, nearest, shown
+from consmarl.records import Check
 
 Cells = NDArray[np.int32]  # [thing, (row, column)]
 
@@ -52,6 +53,33 @@ def probability(name: str, value: object) -> float:
     if not 0 <= number <= 1:
         raise UsageError(f"{name} is a probability and must lie between 0 and 1, not {shown(value)}.")
     return number
+
+
+def not_negative(name: str, value: object) -> float:
+    """Return `value` as a float of at least 0."""
+    number = finite_number(name, value)
+    if number < 0:
+        raise UsageError(f"{name} must be at least 0, not {shown(value)}.")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """Return `value` as a float above 0."""
+    number = finite_number(name, value)
+    if number <= 0:
+        raise UsageError(f"{name} must be above 0, not {shown(value)}.")
+    return number
+
+
+def at_least(least: int) -> Check:
+    """Return the check of whole numbers from `least` on."""
+    return Check(lambda name, value: whole_number(name, value, least=least))
+
+
+Fraction = Annotated[float, Check(fraction)]
+NotNegative = Annotated[float, Check(not_negative)]
+Positive = Annotated[float, Check(positive)]
+Size = Annotated[int, at_least(1)]
 
 
 def whole_pair(name: str, value: object, *, least: int) -> tuple[int, int]:

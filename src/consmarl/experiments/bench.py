@@ -24,11 +24,11 @@ from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.playback import play, random_actions
 from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
-from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.arithmetic import matmul_flop
+from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
 from consmarl.experiments.memory import check_memory
 from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.progress import duration
-from consmarl.experiments.sharing_options import SharingKind
 
 TURN_SECONDS = 0.3  # how long a try has to last, so that the clock can measure it
 EPISODES_AT_ONCE = 128  # of the world alone
@@ -96,7 +96,7 @@ def without_warmup(config: TrainConfig) -> TrainConfig:
     """Return the run as it is once agents learn and share, from its first episode on."""
     there: Any = config.resolved()
     sooner = {"warmup_steps": 0, "replay_episodes": min(there.replay_episodes, REPLAY_EPISODES)}
-    if config.sharing_kind is not SharingKind.NONE:
+    if config.has_setting("share.start_episode"):
         sooner["share.start_episode"] = 0
     return config.with_options(sooner)
 
@@ -178,10 +178,11 @@ def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS)
 
 
 def update_flop(trainer: AnyTrainer) -> float | None:
-    """Return the arithmetic of learning for each episode that is played; None where the learner does not tell."""
-    learner = trainer.learner
+    """Return the arithmetic of learning for each episode that is played; None where it cannot be counted."""
+    learner, key = trainer.learner, jax.random.key(0)
     num_episodes = 1 if learner.is_on_policy else trainer.batch_episodes
-    return learner.update_flop(num_episodes, trainer.world.episode_limit)
+    batch = jax.eval_shape(dataclasses.replace(trainer.replay, capacity=num_episodes).init).episodes
+    return matmul_flop(learner.update, jax.eval_shape(learner.init, key), batch, key)
 
 
 def print_bench(config: TrainConfig) -> None:
@@ -189,7 +190,7 @@ def print_bench(config: TrainConfig) -> None:
     with Console(stderr=True, markup=False).status(f"measuring {config.env} on one core: half a minute or so"):
         measured = measure(config)
     share = measured.share_of_sgemm
-    table = Table(f"{config.env}, {config.method.value}: one core of this machine", "", box=None, pad_edge=False)
+    table = Table(f"{config.env}, {config.method}: one core of this machine", "", box=None, pad_edge=False)
     table.add_row("large matrix multiplication", f"{measured.sgemm_rate / 1e9:.1f} GFLOP/s")
     table.add_row("world, played at random", f"{measured.env_steps_per_second:,.0f} steps/s")
     table.add_row("training episode", f"{measured.seconds_per_episode * 1e3:.2f} ms")

@@ -1,8 +1,8 @@
 """Whether agents of a learned policy consult each other, and what to call it."""
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import AnyTrainer, TrainConfig
-from consmarl.experiments.methods import METHODS
+from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
+from consmarl.experiments.configuration.methods import METHODS
 from consmarl.records import typed
 from consmarl.sharing.consulting import Consulting
 from consmarl.sharing.interface import Sharing
@@ -24,9 +24,9 @@ def consulting(consult: Consult | str | None, config: TrainConfig, trainer: AnyT
         return ALONE
     mode = typed("consult", Consult, consult)
     if not config.entry.is_value_based:
-        with_values = ", ".join(method.value for method, entry in METHODS.items() if entry.is_value_based)
+        with_values = ", ".join(method for method, entry in METHODS.items() if entry.is_value_based)
         raise UsageError(
-            f"{config.method.value} learns a policy, and agents consult each other on values: --consult goes with "
+            f"{config.method} learns a policy, and agents consult each other on values: --consult goes with "
             f"{with_values}."
         )
     sharing = Consulting(mode)

@@ -14,10 +14,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from consmarl import __version__
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.source import git_facts
 from consmarl.files import (
     CHECKPOINTS,
@@ -32,7 +31,10 @@ from consmarl.files import (
     explained,
     replacing,
 )
-from consmarl.json_files import read_json_object
+from consmarl.json_files import read_json_object_if_any
+from consmarl.metrics import Schema, to_json
+from consmarl.plugins import in_use, refuse_missing
+from consmarl.version import __version__
 
 FORMAT = 1
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
@@ -82,17 +84,29 @@ def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:
     try:
         return TrainConfig.from_file(directory / CONFIG, trust=trust, is_run=True)
     except UsageError as error:
+        refuse_missing(str(directory), facts.get("plugins"))
         made_by = _versions_of(facts).get("consmarl", __version__)
         hint = "" if made_by == __version__ else f" It was written by consmarl {made_by}, this is {__version__}."
         raise UsageError(f"{error}{hint}") from error
 
 
-def begin_session(directory: Path, episode: int, label: str | None = None) -> str | None:
-    """Write down when, where and with what the run begins or goes on; return a warning if that has changed."""
+def begin_session(
+    directory: Path,
+    episode: int,
+    label: str | None = None,
+    schema: Schema = Schema(),  # noqa: B008 - it is immutable
+) -> str | None:
+    """Write down when, where and with what the run begins or goes on; return a warning if that has changed.
+
+    `schema` says what its rows hold from here on, in place of what they held before.
+    """
     facts = {"format": FORMAT, "label": label, "sessions": []} | read_facts(directory)
+    if needed := in_use():
+        facts["plugins"] = list(needed)
     before = _versions_of(facts)
     session = session_facts(episode)
     facts["sessions"].append(session)
+    facts["metrics"] = to_json(schema)
     write_json(directory / FACTS, facts)
     now = session["versions"]
     changed = [f"{name} {before[name]} → {now[name]}" for name in before if before[name] != now.get(name)]
@@ -130,7 +144,7 @@ def is_finished(directory: Path) -> bool:
 
 def read_facts(directory: Path) -> dict[str, Any]:
     """Read what a run's directory says of itself, and check what is used of it."""
-    facts = read_json(directory / FACTS)
+    facts = read_json_object_if_any(directory / FACTS) or {}
     sessions = facts.get("sessions", [])
     if not isinstance(sessions, list) or not all(_is_session(each) for each in sessions):
         raise UsageError(f"{directory / FACTS} is damaged: its sessions must be a list of objects with versions.")
@@ -140,11 +154,6 @@ def read_facts(directory: Path) -> dict[str, Any]:
 def _is_session(session: Any) -> bool:
     versions = session.get("versions", {}) if isinstance(session, dict) else None
     return isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a file of facts; none is no facts."""
-    return read_json_object(path) if path.is_file() else {}
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:

@@ -4,10 +4,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from consmarl.environments.foreign import confirmation, is_foreign
-from consmarl.experiments.directory import read_config, read_json
+from consmarl.environments.foreign import confirmation
+from consmarl.environments.registry import can_be_drawn
+from consmarl.experiments.directory import read_config
 from consmarl.experiments.exchanges import recorded_numbers
 from consmarl.files import RESULT
+from consmarl.json_files import read_json_object
+from consmarl.plugins import OPTION, in_use
 
 
 def ending(run: Path) -> str:
@@ -17,7 +20,7 @@ def ending(run: Path) -> str:
 
 
 def _reached(run: Path) -> str:
-    result = read_json(run / RESULT)
+    result = read_json_object(run / RESULT)
     return (
         f"team return {result['return']:.3f} ± {result['return_error']:.3f} "
         f"(mean and standard error of {result['episodes_evaluated']:,} greedy episodes)"
@@ -26,9 +29,10 @@ def _reached(run: Path) -> str:
 
 def _next_commands(run: Path) -> Iterator[str]:
     place, env = shlex.quote(str(run)), read_config(run).env
-    yield f"consmarl evaluate {place}{confirmation(env)}"
-    if not is_foreign(env):  # others' worlds cannot be drawn
-        yield f"consmarl watch {place}"
+    consmarl = " ".join(["consmarl", *(f"{OPTION} {shlex.quote(each)}" for each in in_use())])
+    yield f"{consmarl} evaluate {place}{confirmation(env)}"
+    if can_be_drawn(env):
+        yield f"{consmarl} watch {place}"
     if recorded_numbers(run):
-        yield f"consmarl view {place}"
-    yield f"consmarl report {place}"
+        yield f"{consmarl} view {place}"
+    yield f"{consmarl} report {place}"

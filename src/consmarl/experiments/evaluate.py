@@ -8,11 +8,11 @@ from rich.table import Table
 
 from consmarl.environments import validation
 from consmarl.environments.trust import Trust
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.limits import num_evaluated
 from consmarl.experiments.consult import EXECUTION, consulting
 from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.learned import learned_policy
-from consmarl.experiments.limits import num_evaluated
 from consmarl.experiments.memory import check_evaluation_memory
 from consmarl.experiments.policies import held_weights
 from consmarl.sharing.options import Consult

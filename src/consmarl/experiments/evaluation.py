@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from consmarl.experiments.config import AnyTrainer
-from consmarl.experiments.metrics import counter_means
+from consmarl.experiments.configuration.config import AnyTrainer
+from consmarl.experiments.metrics import counter_means, rounded
 from consmarl.sharing.interface import Sharing, Traffic
 from consmarl.sharing.none import ALONE
 from consmarl.training.rollout import Episodes
@@ -71,8 +71,8 @@ def _summary(played: Played) -> dict[str, float]:
     returns = played.returns
     error = returns.std() / np.sqrt(len(returns))
     return {
-        "return": round(float(returns.mean()), 6),
-        "return_error": round(float(error), 6),
+        "return": rounded(returns.mean()),
+        "return_error": rounded(error),
         **counter_means(played.counters, num_leading_axes=1),
-        **{name: round(float(counts.mean()), 6) for name, counts in played.messages.items()},
+        **{name: rounded(counts.mean()) for name, counts in played.messages.items()},
     }

@@ -17,17 +17,17 @@ from tensorboardX.proto.summary_pb2 import Summary
 from tensorboardX.record_writer import masked_crc32c
 
 from consmarl.files import explained
+from consmarl.metrics import EVALUATED, Schema
 
-_SHARING = {"requests", "answers", "advised", "advised_share", "budget_used", "num_observations", "table_fill"}
-_LEARNING = {"loss", "td_error", "gradient_norm", "q_value", "epsilon"}
 _VERSION = "brain.Event:2"
 
 
 class EventsFile:
     """The events of one run, written beside its rows; what an older session wrote after `episode` counts no more."""
 
-    def __init__(self, directory: Path, episode: int) -> None:
-        """Begin a file, or go on in another one."""
+    def __init__(self, directory: Path, episode: int, schema: Schema = Schema()) -> None:  # noqa: B008 - it is immutable
+        """Begin a file, or go on in another one; curves are grouped by the families of `schema`."""
+        self._schema = schema
         # TensorBoard reads files by name, which therefore begins with the time
         seconds, rest = divmod(time.time_ns(), 10**9)
         self._path = directory / f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{rest:09}"
@@ -42,7 +42,7 @@ class EventsFile:
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a row's numbers."""
-        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in _curves(row)]
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in _curves(self._schema, row)]
         self._write(Event(wall_time=time.time(), step=row["episode"], summary=Summary(value=values)))
 
     def flush(self) -> None:
@@ -67,19 +67,17 @@ def _record(data: bytes) -> bytes:
     return length + struct.pack("<I", masked_crc32c(length)) + data + struct.pack("<I", masked_crc32c(data))
 
 
-def _curves(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _curves(schema: Schema, row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield a row's numbers by curve; lists become one curve an agent."""
     for name, value in row.items():
         if isinstance(value, list):
-            yield from ((f"{_tag(name)}/agent_{index}", each) for index, each in enumerate(value))
+            yield from ((f"{_tag(schema, name)}/agent_{index}", each) for index, each in enumerate(value))
         else:
-            yield _tag(name), value
+            yield _tag(schema, name), value
 
 
-def _tag(name: str) -> str:
+def _tag(schema: Schema, name: str) -> str:
     """Sort curves into groups as people look for them."""
-    if name.startswith("evaluation_"):
-        return f"evaluation/{name.removeprefix('evaluation_')}"
-    if name in _SHARING or name.endswith("_left"):
-        return f"sharing/{name}"
-    return f"learning/{name}" if name in _LEARNING else f"training/{name}"
+    if name.startswith(EVALUATED):
+        return f"evaluation/{name.removeprefix(EVALUATED)}"
+    return f"{schema[name].family.lower()}/{name}"

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError, shown
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.memory import check_memory_to_resume
 from consmarl.experiments.policies import load_policy, policy_config, policy_file

@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.table import Table
 
 from consmarl.environments.registry import WORLDS, make
-from consmarl.experiments.methods import METHODS
-from consmarl.experiments.presets import PRESETS
+from consmarl.experiments.configuration.methods import METHODS
+from consmarl.experiments.configuration.presets import PRESETS
 from consmarl.experiments.sweeps.studies import STUDIES, find_study
 
 
@@ -24,7 +24,7 @@ def print_everything() -> None:
         worlds.add_row(id, *numbers, entry.summary)
     methods = Table("method", "what it is", box=None, pad_edge=False)
     for method, method_entry in METHODS.items():
-        methods.add_row(method.value, method_entry.summary)
+        methods.add_row(method, method_entry.summary)
     presets = Table("preset", "what it is", box=None, pad_edge=False)
     for preset, preset_entry in PRESETS.items():
         presets.add_row(preset.value, preset_entry.summary)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import jax
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.configuration.as_json import every_setting
+from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
 from consmarl.experiments.evaluation import episodes_at_once, evaluation_recall_bytes
 from consmarl.experiments.machine import available_bytes
-from consmarl.experiments.reading import every_setting
-from consmarl.sharing.counters import places_for
+from consmarl.sharing.counters import CountTable, places_for
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import ALONE
 from consmarl.training.sizes import episode_bytes, recall_bytes, tree_bytes
@@ -102,7 +102,7 @@ def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
     setting, width = max(_widths(config).items(), key=lambda each: each[1])
     learning = tree_bytes(state.learner) + GRADIENT_COPIES * tree_bytes(parameters)
     yield Need(f"learning with networks {width:,} wide", setting, width, learning)
-    if state.sharing != ():
+    if isinstance(getattr(state.sharing, "table", None), CountTable):
         chunk = trainer.num_visits(max(config.chunk_episodes // trainer.num_envs, 1))
         places = places_for(state.sharing.table.num_places, chunk)
         what = f"counting what is seen in {config.chunk_episodes:,} episodes"

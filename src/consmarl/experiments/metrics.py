@@ -12,38 +12,45 @@ from consmarl.files import explained, replacing
 from consmarl.metrics_rows import read_lines, told
 from consmarl.training.parts import RoundReport
 
+# Numbers that mechanisms report for others to be made from.
+WORKINGS = ("taught", "requests_spent", "num_lost")
+TOLD_FIRST = ("requests", "answers", "advised", "advised_share", "budget_used", "requests_left", "answers_left")
+
 
 def row_of(report: RoundReport) -> dict[str, Any]:
     """Sum up the rounds of a chunk: means over its episodes and updates."""
     report = jax.device_get(report)
     returns = report.returns  # [round, env, agent]
     row: dict[str, Any] = {
-        "return": _number(returns.sum(axis=-1).mean()),
-        "agent_returns": [_number(value) for value in returns.mean(axis=(0, 1))],
-        "episode_steps": _number(report.num_steps.mean()),
-        "epsilon": _number(report.epsilon[-1]),
+        "return": rounded(returns.sum(axis=-1).mean()),
+        "agent_returns": [rounded(value) for value in returns.mean(axis=(0, 1))],
+        "episode_steps": rounded(report.num_steps.mean()),
+        "epsilon": rounded(report.epsilon[-1]),
     }
     row |= counter_means(report.counters, num_leading_axes=2)
     if report.has_learned.any():
-        row |= {name: _number(values[report.has_learned].mean()) for name, values in report.learning.items()}
+        row |= {name: rounded(values[report.has_learned].mean()) for name, values in report.learning.items()}
     return row | sharing_row(report)
 
 
 def sharing_row(report: RoundReport) -> dict[str, Any]:
     """Sum up what was shared: traffic as means over episodes, of all agents together; the rest as it is now."""
-    if not report.sharing:
-        return {}
-    traffic = {name: report.sharing[name].sum(axis=1) for name in ("requests", "answers", "advised")}  # [round, env]
-    num_decisions = report.num_steps.sum() * report.returns.shape[-1]
-    return {
-        **{name: _number(values.mean()) for name, values in traffic.items()},
-        "advised_share": _number(traffic["advised"].sum() / num_decisions),
-        "budget_used": _number(report.sharing["requests_spent"][-1].mean()),
-        "requests_left": [int(left) for left in report.sharing["requests_left"][-1]],
-        "answers_left": [int(left) for left in report.sharing["answers_left"][-1]],
-        "num_observations": int(report.sharing["num_observations"][-1]),
-        "table_fill": _number(report.sharing["table_fill"][-1]),
-    }
+    told = {name: _summed_up(values) for name, values in report.sharing.items() if name not in WORKINGS}
+    if "advised" in report.sharing:
+        num_decisions = report.num_steps.sum() * report.returns.shape[-1]
+        told["advised_share"] = rounded(report.sharing["advised"].sum() / num_decisions)
+    if "requests_spent" in report.sharing:
+        told["budget_used"] = rounded(report.sharing["requests_spent"][-1].mean())
+    # compiled code hands on reports in the order of their names
+    return {name: told[name] for name in dict.fromkeys((*TOLD_FIRST, *told)) if name in told}
+
+
+def _summed_up(values: Any) -> float | list[float]:
+    """Return one number of traffic [round, agent, env], or what there is after the last round, [round, …]."""
+    if values.ndim == 3:
+        return rounded(values.sum(axis=1).mean())
+    last, plain = values[-1], rounded if values.dtype.kind == "f" else int
+    return [plain(each) for each in last] if last.ndim else plain(last)
 
 
 def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
@@ -51,11 +58,12 @@ def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
     means = {}
     for name, values in {**counters.per_agent, **counters.team}.items():
         in_episode = np.asarray(values).sum(axis=tuple(range(num_leading_axes, values.ndim)))
-        means[name] = _number(in_episode.mean())
+        means[name] = rounded(in_episode.mean())
     return means
 
 
-def _number(value: Any) -> float:
+def rounded(value: Any) -> float:
+    """Return a number with as many decimals as rows and results have."""
     return round(float(value), 6)
 
 

@@ -13,8 +13,10 @@ from safetensors.numpy import save_file
 
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.files import CONFIG, POLICY, replacing
+from consmarl.json_files import parse_json
+from consmarl.plugins import in_use, refuse_missing
 
 FORMAT = "consmarl-policy-1"
 _DTYPES = {"float32": "F32"}  # of weights, as safetensors names them
@@ -41,6 +43,8 @@ def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int
         "episode": str(episode),
         "weights": held_weights(config).value,
     }
+    if needed := in_use():
+        header["plugins"] = json.dumps(needed)
     with replacing(path) as temporary:
         save_file(named, temporary, header)
     return path
@@ -89,7 +93,11 @@ def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
     header = file.metadata() or {}
     if header.get("format") != FORMAT or "config" not in header:
         raise UsageError(f"{path} holds no consmarl policy: its header should say {json.dumps(FORMAT)}.")
-    return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}", is_run=True)
+    try:
+        return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}", is_run=True)
+    except UsageError:
+        refuse_missing(str(path), parse_json(header.get("plugins", "[]"), f"the header of {path}"))
+        raise
 
 
 def _leaf(path: Path, file: Any, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:

@@ -4,22 +4,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.metrics import MetricsFile
 from consmarl.files import EVENTS, METRICS
+from consmarl.metrics import Schema
 
 
 class RowWriter:
     """Writes rows to wherever the configuration wants them."""
 
-    def __init__(self, config: TrainConfig, out: Path, episode: int) -> None:
+    def __init__(self, config: TrainConfig, out: Path, episode: int, schema: Schema = Schema()) -> None:  # noqa: B008 - it is immutable
         """Begin, or go on after an episode."""
         self._metrics = MetricsFile(out / METRICS)
         self._events = None
         if config.tensorboard:
             from consmarl.experiments.events import EventsFile  # takes a moment to load
 
-            self._events = EventsFile(out / EVENTS, episode)
+            self._events = EventsFile(out / EVENTS, episode, schema)
 
     def append(self, row: dict[str, Any]) -> None:
         """Write a row."""

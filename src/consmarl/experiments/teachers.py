@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
 from consmarl.experiments.learned import learned_policy
 from consmarl.training.learning import among
 from consmarl.training.parts import TrainState
@@ -58,7 +58,7 @@ def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:
     ]
     if kinds[0] != kinds[1]:
         raise UsageError(
-            f"the networks of {path} are of another form than this run's: they were learned by {theirs.method.value} "
+            f"the networks of {path} are of another form than this run's: they were learned by {theirs.method} "
             f"with hidden_size {theirs.hidden_size}, learn.head {_told(theirs.learn.head)} and learn.footprints "
             f"{_told(theirs.learn.footprints)}."
         )

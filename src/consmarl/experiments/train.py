@@ -15,13 +15,13 @@ from consmarl.environments.foreign import confirmation
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import AnyTrainer, TrainConfig
+from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
+from consmarl.experiments.configuration.method_checks import why_nobody_learns, why_nobody_shares
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
 from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
 from consmarl.experiments.learned import newest_policy
 from consmarl.experiments.memory import check_memory, check_memory_to_resume
-from consmarl.experiments.method_checks import why_nobody_learns, why_nobody_shares
 from consmarl.experiments.metrics import MetricsFile, row_of
 from consmarl.experiments.policies import export_policy
 from consmarl.experiments.progress import RunProgress
@@ -46,7 +46,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
     out = Path("runs") / wanted.name if out is None else Path(out)
     use_devices(wanted.devices)
     trainer = wanted.trainer()  # which may find fault with the configuration: nothing is written before
-    config = wanted.resolved(trainer.world)
+    config, schema = wanted.resolved(trainer.world), trainer.metrics
     check_memory(config, trainer)
     check_seats(config, trainer)
     teachers = teachers_weights(config, trainer)
@@ -58,7 +58,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
             )
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
-        begin_session(out, 0, label)
+        begin_session(out, 0, label, schema)
         for sentence in (why_nobody_learns(config, trainer.world.episode_limit), why_nobody_shares(config)):
             if sentence is not None:
                 Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
@@ -79,7 +79,7 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
     with held(out, "this run"):
         state, episode = _newest_state(config, trainer, out)
         (out / FAILURE).unlink(missing_ok=True)
-        if warning := begin_session(out, episode):
+        if warning := begin_session(out, episode, schema=trainer.metrics):
             Console(stderr=True).print(warning, markup=False)
         # a run that begins anew evaluates before its first episode anew as well
         if damage := MetricsFile(out / METRICS).keep_until(episode if episode else -1):
@@ -109,8 +109,8 @@ class _Session:
     def finish(self, state: TrainState, episode: int) -> None:
         """Train to the end, then write the policy and what it reaches; the last file marks the run as finished."""
         config, out = self.config, self.out
-        progress = RunProgress(f"{config.env} {config.method.value} seed {config.seed}", config.episodes, episode)
-        with heeding_interrupts() as stop, RowWriter(config, out, episode) as rows, progress:
+        progress = RunProgress(f"{config.env} {config.method} seed {config.seed}", config.episodes, episode)
+        with heeding_interrupts() as stop, RowWriter(config, out, episode, self.trainer.metrics) as rows, progress:
             if episode == 0 and not stop.is_made:
                 rows.append({"episode": 0} | evaluated(config, self.trainer, state, 0))
             is_stopping = stop.is_made

@@ -9,22 +9,23 @@ critic, which has no agents.
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from consmarl.environments.validation import Positive, Size
 from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, Scores, TeamSpec
-from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.optimiser import Optimiser, RMSprop
 from consmarl.learners.policy_gradient import mixed_log_policy, policy_gradient_loss
 from consmarl.learners.rewards import team_reward
 from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.learners.team_networks import TeamNetworks, Weights
+from consmarl.metrics import GRADIENT_NORM, LEARNING, LOSS, Metric
 from consmarl.networks.attention import (
     AttentionParameters,
-    attention_flop,
     draw_noise,
     init_attention,
     listen,
@@ -38,8 +39,8 @@ from consmarl.networks.linear import (
     init_linear,
     init_perceptron,
     join_last,
-    perceptron_flop,
 )
+from consmarl.records import internal
 
 
 class ActorParameters(NamedTuple):
@@ -72,16 +73,27 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
 
     spec: TeamSpec
     hidden_size: int = 64
-    attention_size: int = 32
-    critic_size: int = 128
+    attention_size: Size = 32
+    """Length of messages, queries and keys [C: 32]."""
+    critic_size: int = internal(128)
     discount: float = 0.99  # γ
     target_every_updates: int = 200
     optimiser: Optimiser = field(default_factory=lambda: RMSprop(learning_rate=1e-4))
-    critic_learning_rate: float = 1e-3
+    critic_learning_rate: Positive = 1e-3
+    """Learning rate of the critic [C: 1e-3]."""
     bootstrap_time_limit: bool = False
 
     is_on_policy = True
     scores = Scores.LOGITS
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        LOSS,
+        GRADIENT_NORM,
+        Metric("critic_loss", family=LEARNING, more_is_better=False),
+        Metric("value", family=LEARNING, unit="reward"),
+        Metric("advantage", family=LEARNING, unit="reward"),
+        Metric("entropy", family=LEARNING, unit="nats"),
+        Metric("listening", family=LEARNING, unit="share"),
+    )
 
     @property
     def networks(self) -> TeamNetworks:
@@ -216,14 +228,6 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
             "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), mask),
             "listening": _mean(gates.reshape(*gates.shape[:2], limit, num_episodes), mask),
         }
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float:
-        """Both networks forward and backward, the latter worth two of the former, and the target critic forward."""
-        spec, hidden = self.spec, self.hidden_size
-        # the head of `networks` reads the memory alone, the actor's what was heard as well
-        each = self.networks.step_flop + perceptron_flop((self.attention_size, spec.num_actions))
-        actor = spec.num_agents * each + attention_flop(spec.num_agents, hidden, self.attention_size)
-        return num_episodes * num_steps * (3 * actor + 4 * perceptron_flop(self.critic_sizes))
 
 
 def _mean(values: jax.Array, mask: jax.Array) -> jax.Array:

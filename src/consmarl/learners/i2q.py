@@ -9,18 +9,20 @@ Axes: `[step, episode, …]`.
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from consmarl.environments.validation import Fraction, Size
 from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
-from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.rewards import RewardOf, rewarded
+from consmarl.learners.team_networks import TeamNetworks, Weights
 from consmarl.learners.temporal_difference import QState, TDLearner, following_best
-from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron, perceptron_flop
+from consmarl.metrics import LEARNING, Metric
+from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron
 
 
 class I2QNetworks(NamedTuple):
@@ -56,9 +58,19 @@ class I2Q(TDLearner):
     """Independent Q-learning with ideal transitions; defaults are the paper's, and else the method's own code's."""
 
     reward_of: RewardOf = RewardOf.INDIVIDUAL
-    value_size: int = 256  # width of the two hidden layers of Q^ss and V
-    expectile: float = 0.52
-    ideal_weight: float = 0.2  # λ, of the ideal goal beside the ordinary one
+    value_size: Size = 256
+    """Width of the networks for ideal values [its own code: 256]."""
+    expectile: Fraction = 0.52
+    """How far towards the best of what was seen the ideal value leans [its own code: 0.52]."""
+    ideal_weight: Fraction = 0.2
+    """Lambda, weight of the ideal goal beside the ordinary one [its own code: 0.2]."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *TDLearner.metrics,
+        Metric("pair_loss", family=LEARNING, more_is_better=False),
+        Metric("state_loss", family=LEARNING, more_is_better=False),
+        Metric("state_value", family=LEARNING, unit="reward"),
+    )
 
     @property
     def networks(self) -> TeamNetworks:
@@ -168,11 +180,6 @@ class I2Q(TDLearner):
             "state_loss": state_loss,
             "state_value": jnp.sum(mask * state_values) / mask.sum(),
         }
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float:
-        """IQL's arithmetic, and for Q^ss and V as well: online forward, target forward, backward worth two."""
-        a_step = self.networks.step_flop + perceptron_flop(self._pair_sizes) + perceptron_flop(self._state_sizes)
-        return 4 * a_step * num_episodes * num_steps * self.spec.num_agents
 
 
 def _pairs(hidden_tm1: jax.Array, hidden_t: jax.Array) -> jax.Array:

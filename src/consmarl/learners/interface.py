@@ -14,7 +14,7 @@ import enum
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from consmarl.environments.interface import Ground
 from consmarl.errors import UsageError
+from consmarl.metrics import Metric
 from consmarl.records import settle
 
 ParametersT = TypeVar("ParametersT")
@@ -116,6 +117,7 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
     spec: TeamSpec
     is_on_policy: bool = False
     scores: Scores = Scores.VALUES
+    metrics: ClassVar[tuple[Metric, ...]] = ()  # what `update` reports, in the order that a reader wants
 
     def __post_init__(self) -> None:
         """Bring settings that were given as words or dicts into their types."""
@@ -161,11 +163,6 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
         """Return what is to be kept with the episodes that ended with this memory: [env, …]."""
         del memory
         return ()
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float | None:
-        """Return the arithmetic of one update's matrix products, or None where nobody has counted it."""
-        del num_episodes, num_steps
-        return None
 
 
 AnyLearner = Learner[Any, Any, Any]

@@ -11,8 +11,8 @@ import optax
 
 from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
-from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.rewards import RewardOf, rewarded
+from consmarl.learners.team_networks import TeamNetworks, Weights
 from consmarl.learners.temporal_difference import QState, TDLearner, following_best
 from consmarl.networks.drqn import DRQNParameters
 
@@ -31,7 +31,9 @@ class IQL(TDLearner):
     weights: Weights = Weights.SEPARATE
     reward_of: RewardOf = RewardOf.INDIVIDUAL
     target_memory: TargetMemory = TargetMemory.NEXT_OBSERVATIONS
+    """From where on the target network remembers [C: next-observations]."""
     double_q: bool = False
+    """Whether the online network says which action is best [P: no; ours: yes for VDN and QMIX]."""
 
     @property
     def networks(self) -> TeamNetworks:
@@ -51,10 +53,6 @@ class IQL(TDLearner):
         changes, optimiser = jax.vmap(self.optimiser.transformation().update)(gradients, state.optimiser)
         metrics["gradient_norm"] = jax.vmap(optax.tree.norm)(gradients)
         return self.next_state(state, optax.apply_updates(state.online, changes), optimiser), metrics
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float:
-        """Online forward, target forward, and a backward pass worth two forwards."""
-        return 4 * self.networks.step_flop * num_episodes * num_steps * self.spec.num_agents
 
     def gradients(
         self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch, settled: jax.Array | None = None

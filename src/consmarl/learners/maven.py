@@ -10,19 +10,21 @@ Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from consmarl.environments.validation import NotNegative, at_least
 from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
-from consmarl.learners.networks import Memory, Weights
 from consmarl.learners.qmix import QMIX
 from consmarl.learners.rewards import team_reward
+from consmarl.learners.team_networks import Memory, Weights
+from consmarl.metrics import LEARNING, Metric
 from consmarl.networks.drqn import init_drqn, step_trunk, unroll_trunk
 from consmarl.networks.gru import GRUParameters, init_gru, unroll_gru
 from consmarl.networks.linear import (
@@ -31,8 +33,8 @@ from consmarl.networks.linear import (
     init_linear,
     init_perceptron,
     join_last,
-    perceptron_flop,
 )
+from consmarl.records import internal
 
 
 class StrategicAgent(NamedTuple):
@@ -87,18 +89,28 @@ class MAVEN(QMIX):
     """Multi-agent variational exploration; defaults are those of the library that the paper's authors used."""
 
     double_q: bool = False
-    num_strategies: int = 16
-    information_weight: float = 0.001  # λ_MI, of the discriminator's loss
-    entropy_weight: float = 0.1  # a strategy that is so many standard deviations better is e times as likely
-    max_importance: float = 10.0  # bound on π(z|s) / probability at the time of drawing
-    policy_size: int = 128
-    discriminator_size: int = 64
+    num_strategies: Annotated[int, at_least(2)] = 16
+    """How many strategies a team has [C: 16]."""
+    information_weight: NotNegative = 0.001
+    """Lambda_MI, weight of the discriminator's loss [C: 0.001]."""
+    entropy_weight: NotNegative = 0.1
+    """Weight of the entropy of the policy over strategies: a strategy that is so many standard deviations better is e
+    times as likely [ours: 0.1; C: 0.001, unused there]."""
+    max_importance: float = internal(10.0)  # bound on π(z|s) / probability at the time of drawing
+    policy_size: int = internal(128)
+    discriminator_size: int = internal(64)
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *QMIX.metrics,
+        Metric("guess_loss", family=LEARNING, more_is_better=False),
+        Metric("guessed_right", family=LEARNING, unit="share", more_is_better=True),
+        Metric("strategy_loss", family=LEARNING, more_is_better=False),
+        Metric("strategy_entropy", family=LEARNING, unit="share"),
+    )
 
     def __post_init__(self) -> None:
-        """One network acts for all agents, and there has to be something to choose from."""
+        """One network acts for all agents."""
         super().__post_init__()
-        if self.num_strategies < 2:
-            raise UsageError(f"maven needs at least 2 strategies, not {self.num_strategies}.")
         if self.weights is not Weights.SHARED:
             raise UsageError("maven has one network for all agents: leave out --weights, or choose shared.")
 
@@ -249,10 +261,3 @@ class MAVEN(QMIX):
         loss = -jnp.mean(jax.lax.stop_gradient(importance * advantages) * log_chosen)
         metrics = {"strategy_loss": loss, "strategy_entropy": entropy / math.log(self.num_strategies)}
         return loss - self.entropy_weight * entropy, metrics
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float:
-        """QMIX's arithmetic, and the discriminator's: forward, and a backward pass worth two forwards."""
-        size = self.discriminator_size
-        guess = perceptron_flop((self._discriminator_inputs + size, 3 * size))
-        guess += perceptron_flop((size, size // 2, self.num_strategies))
-        return super().update_flop(num_episodes, num_steps) + 3 * guess * num_episodes * num_steps

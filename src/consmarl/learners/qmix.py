@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import jax
 
+from consmarl.environments.validation import Size
 from consmarl.learners.team_value import TeamValue
-from consmarl.networks.mixer import MixerParameters, init_mixer, mix, mixer_flop
+from consmarl.networks.mixer import MixerParameters, init_mixer, mix
 
 
 @dataclass(frozen=True)
 class QMIX(TeamValue):
     """Q_tot = f_s(Q_1, …, Q_n) with ∂Q_tot/∂Q_i ≥ 0, so that everybody's best action is the team's."""
 
-    mixer_size: int = 32
+    mixer_size: Size = 32
+    """Width of the mixing network [C: 32]."""
 
     def init_mixer(self, key: jax.Array) -> MixerParameters:
         """Draw the mixing network."""
@@ -21,10 +23,6 @@ class QMIX(TeamValue):
     def mix(self, mixer: MixerParameters, values: jax.Array, states: jax.Array) -> jax.Array:
         """Mix the values as the state has it."""
         return mix(mixer, values, states)
-
-    def mixer_flop(self) -> float:
-        """Return the arithmetic of mixing one step's values once."""
-        return mixer_flop(self.spec.num_agents, self._state_size, self.mixer_size)
 
     @property
     def _state_size(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import jax
 
 from consmarl.learners.interface import Learner
-from consmarl.learners.networks import TeamNetworks
+from consmarl.learners.team_networks import TeamNetworks
 
 StateT = TypeVar("StateT")
 

@@ -1,16 +1,18 @@
 """SEQL, shared-experience Q-learning: every agent learns from everybody's episodes, through its own network."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.validation import NotNegative
 from consmarl.errors import UsageError
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.iql import IQL
-from consmarl.learners.networks import Weights
+from consmarl.learners.team_networks import Weights
+from consmarl.metrics import LEARNING, Metric
 from consmarl.networks.drqn import DRQNParameters
 
 
@@ -18,7 +20,13 @@ from consmarl.networks.drqn import DRQNParameters
 class SEQL(IQL):
     """IQL whose loss has a second part: the same temporal-difference error on the other agents' episodes."""
 
-    others_weight: float = 1.0  # λ
+    others_weight: NotNegative = 1.0
+    """Lambda, what others' episodes count beside one's own [its own code: 1]."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *IQL.metrics,
+        Metric("others_loss", family=LEARNING, more_is_better=False),
+    )
 
     def __post_init__(self) -> None:
         """Experience is shared between networks, so there have to be several."""
@@ -57,7 +65,3 @@ class SEQL(IQL):
         """
         num_others = max(self.spec.num_agents - 1, 1)
         return jnp.where(is_own, 1.0, self.others_weight / num_others)
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float:
-        """IQL's arithmetic, once for every agent whose episodes are learned from."""
-        return super().update_flop(num_episodes, num_steps) * self.spec.num_agents

@@ -4,6 +4,8 @@ Axes: `[step, episode, …]`, as the recurrent networks have them.
 """
 
 import enum
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -72,6 +74,50 @@ def lambda_targets(
 
     steps = (rewards_t, continues_t, values_t, keeps_trace_t, optimism_t)
     return jax.lax.scan(step_back, jnp.zeros_like(rewards_t[0]), steps, reverse=True)[1]
+
+
+class Followed(NamedTuple):
+    """What targets are made of."""
+
+    rewards: jax.Array  # [step, episode]
+    continues: jax.Array  # [step, episode], 1 where a value follows
+    values: jax.Array  # [step, episode], of what follows, according to the target network
+    has_next: jax.Array  # bool [step, episode], whether another step was played
+    is_best: jax.Array  # bool [step, episode], whether the action taken next counts as the best one
+    settled: jax.Array | None  # how far the learner has settled, from 0 to 1; None if it never does
+    trace_decay: float  # λ
+    discount: float  # γ
+
+
+def one_step_targets(followed: Followed) -> jax.Array:
+    """Return the paper's targets."""
+    return td_targets(followed.rewards, followed.continues, followed.values, followed.discount)
+
+
+def watkins_targets(followed: Followed, optimism: jax.Array | float = 0.0) -> jax.Array:
+    """Return Watkins' targets; `optimism` keeps traces past actions that turned out better than expected."""
+    return lambda_targets(
+        followed.rewards,
+        followed.continues,
+        followed.values,
+        followed.has_next & followed.is_best,
+        followed.has_next * jnp.asarray(optimism, jnp.float32),
+        followed.trace_decay,
+        followed.discount,
+    )
+
+
+def optimistic_targets(followed: Followed) -> jax.Array:
+    """Return optimistic targets; optimism finds out what pays, and fades once the learner settles."""
+    return watkins_targets(followed, 1.0 if followed.settled is None else 1 - followed.settled)
+
+
+# another target is another line here, and a member of `Target`
+TARGETS: dict[Target, Callable[[Followed], jax.Array]] = {
+    Target.ONE_STEP: one_step_targets,
+    Target.WATKINS: watkins_targets,
+    Target.OPTIMISTIC: optimistic_targets,
+}
 
 
 def expectile_weights(predictions: jax.Array, targets: jax.Array, expectile: float) -> jax.Array:

@@ -20,8 +20,8 @@ from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
-from consmarl.learners.networks import TeamNetworks, Weights
 from consmarl.learners.rewards import team_reward
+from consmarl.learners.team_networks import TeamNetworks, Weights
 from consmarl.learners.temporal_difference import Following, QState, TDLearner, following_best
 from consmarl.networks.linear import join_last
 
@@ -39,6 +39,7 @@ class TeamValue(TDLearner):
 
     weights: Weights = Weights.SHARED
     double_q: bool = True
+    """Whether the online network says which action is best [ours: yes; C: no for MAVEN]."""
 
     @abc.abstractmethod
     def init_mixer(self, key: jax.Array) -> Any:
@@ -133,12 +134,3 @@ class TeamValue(TDLearner):
         return Following(
             self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0), each.shortfall.max(axis=0)
         )
-
-    def mixer_flop(self) -> float:
-        """Return the arithmetic of mixing one step's values once."""
-        return 0.0
-
-    def update_flop(self, num_episodes: int, num_steps: int) -> float:
-        """Agents and mixer: online forward, target forward, and a backward pass worth two forwards."""
-        a_step = self.networks.step_flop * self.spec.num_agents + self.mixer_flop()
-        return 4 * a_step * num_episodes * num_steps

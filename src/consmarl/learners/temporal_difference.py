@@ -5,13 +5,14 @@ Axes: `[step, episode, …]`.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.validation import Fraction, NotNegative
 from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.averaging import averaged_after
@@ -19,7 +20,9 @@ from consmarl.learners.interface import EpisodeBatch, Metrics, TeamSpec
 from consmarl.learners.optimiser import Optimiser, RMSprop
 from consmarl.learners.recurrent import RecurrentQ
 from consmarl.learners.targets import copied_when_due, copy_of
+from consmarl.metrics import GRADIENT_NORM, LOSS, Q_VALUE, TD_ERROR, Metric
 from consmarl.networks.drqn import Head
+from consmarl.records import internal
 
 
 class QState(NamedTuple):
@@ -46,18 +49,28 @@ class TDLearner(RecurrentQ[QState]):
 
     spec: TeamSpec
     hidden_size: int = 64
-    head: Head = Head.PLAIN
-    footprints: bool = False  # whether networks are told their agent's own way in this episode
     discount: float = 0.99  # γ
     target: td.Target = td.Target.ONE_STEP
-    trace_decay: float = 0.8  # λ, of targets that look further than one step
-    settle_after: float = 1.0  # share of the run after which optimism fades and tolerance grows, until its end
-    trace_tolerance: float = 0.0  # in the end, actions that fall short of the best by no more than this count as best
-    run_updates: int = 1  # how many updates the run will have; it matters to those who settle
+    """What values are learned towards [P: one-step]."""
+    trace_decay: Fraction = 0.8
+    """Lambda of targets that look further than one step [ours: 0.8]."""
+    settle_after: Fraction = 1.0
+    """Share of the run after which optimism fades and trace_tolerance comes in [P: 1, never]."""
+    trace_tolerance: NotNegative = 0.0
+    """How much worse than the best an action may look in the end and still keep the trace [P: 0]."""
+    head: Head = Head.PLAIN
+    """How a network puts out action values [P: plain]."""
+    footprints: bool = False
+    """Whether networks are told their agent's own way in this episode: how often it has been on each cell in view, and
+    in which directions there are cells it has not seen [P: no]."""
+    run_updates: int = internal(1)  # how many updates the run will have; it matters to those who settle
     target_every_updates: int = 200
     optimiser: Optimiser = field(default_factory=RMSprop)
     bootstrap_time_limit: bool = False
-    averages_weights: bool = False  # whether to evaluate with weights averaged over updates
+    averages_weights: bool = False
+    """Whether to evaluate and export weights averaged over the last updates [P: no]."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (LOSS, TD_ERROR, Q_VALUE, GRADIENT_NORM)
 
     def acting(self, online: Any) -> Any:
         """Return those of the networks that act."""
@@ -129,24 +142,20 @@ class TDLearner(RecurrentQ[QState]):
         Optimism finds out what pays, and overrates what takes luck. Once `settled`, unlucky episodes count as lucky
         ones do.
         """
-        goes_on = self.continues(batch)
-        if self.target is td.Target.ONE_STEP:
-            return td.td_targets(rewards, goes_on, following.values, self.discount)
-        has_next = td.has_next(td.step_mask(batch.num_steps, len(rewards)))
-        optimism = jnp.asarray(self.target is td.Target.OPTIMISTIC, jnp.float32)
         is_best = following.is_best
         if settled is not None:
-            optimism *= 1 - settled
             is_best |= following.shortfall <= self.trace_tolerance * settled
-        return td.lambda_targets(
-            rewards,
-            goes_on,
-            following.values,
-            has_next & is_best,
-            has_next * optimism,
-            self.trace_decay,
-            self.discount,
+        followed = td.Followed(
+            rewards=rewards,
+            continues=self.continues(batch),
+            values=following.values,
+            has_next=td.has_next(td.step_mask(batch.num_steps, len(rewards))),
+            is_best=is_best,
+            settled=settled,
+            trace_decay=self.trace_decay,
+            discount=self.discount,
         )
+        return td.TARGETS[self.target](followed)
 
     def td_loss(self, chosen: jax.Array, targets: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
         """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting."""

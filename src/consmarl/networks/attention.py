@@ -95,11 +95,3 @@ def soft_weights(queries: jax.Array, keys: jax.Array) -> jax.Array:
     """Soft attention, softmax_j(q_i · k_j / √d): [agent, row, d], [other, agent, row, d] → [other, agent, row]."""
     fits = jnp.sum(queries[None] * keys, axis=-1) / math.sqrt(queries.shape[-1])
     return jax.nn.softmax(fits, axis=0)
-
-
-def attention_flop(num_agents: int, hidden_size: int, attention_size: int) -> float:
-    """Return the arithmetic of the products for one row of all agents."""
-    per_agent = 3 * hidden_size * attention_size  # query, key, value
-    both_directions = 2 * (2 * hidden_size + hidden_size) * 3 * hidden_size
-    per_pair = both_directions + 2 * hidden_size * 2 + 2 * attention_size  # a gate; q · k and the weighing of values
-    return 2.0 * num_agents * (per_agent + (num_agents - 1) * per_pair)

@@ -46,11 +46,6 @@ def apply_perceptron(layers: tuple[Linear, ...], inputs: jax.Array) -> jax.Array
     return apply_linear(layers[-1], inputs)
 
 
-def perceptron_flop(sizes: Sequence[int]) -> float:
-    """Return the arithmetic of one forward pass of one row."""
-    return 2.0 * sum(inputs * outputs for inputs, outputs in itertools.pairwise(sizes))
-
-
 def join_last(rows: jax.Array) -> jax.Array:
     """Lay the last two axes side by side: [..., agent, feature] → [..., agent · feature]."""
     return jnp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))

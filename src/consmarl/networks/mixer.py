@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from consmarl.networks.linear import Linear, apply_linear, init_linear, perceptron_flop
+from consmarl.networks.linear import Linear, apply_linear, init_linear
 
 
 class MixerParameters(NamedTuple):
@@ -38,8 +38,3 @@ def mix(parameters: MixerParameters, values: jax.Array, states: jax.Array) -> ja
     hidden = jax.nn.elu(summed + first_bias)
     last_bias = apply_linear(parameters.last_bias, jax.nn.relu(before_bias))[..., 0]
     return jnp.sum(hidden * jnp.abs(second_weights), axis=-1) + last_bias
-
-
-def mixer_flop(num_agents: int, state_size: int, mixer_size: int) -> float:
-    """Return the arithmetic of one forward pass for one state, element-wise work left out."""
-    return perceptron_flop((state_size, (num_agents + 3) * mixer_size)) + perceptron_flop((mixer_size, 1))

@@ -20,8 +20,10 @@ from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 class AdHocTD(Mechanism):
     """Advice by majority; defaults are the paper's."""
 
-    give_scale: float = 1.5  # υ_g
+    give_scale: float = 1.5
+    """Upsilon_g of Eq. 2 [P: 1.5]."""
     giving: Giving = Giving.BY_IMPORTANCE
+    """Who answers [P: by-importance; C: always]."""
 
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
         Preset.PAPER: {},

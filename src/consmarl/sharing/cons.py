@@ -22,16 +22,26 @@ class Cons(Mechanism):
     """Cautiously-optimistic knowledge sharing; defaults are the paper's."""
 
     eligibility: Eligibility = Eligibility.EITHER  # Eq. 6
-    weight_shape: float = 0.0  # a, in Eq. 8
+    weight_shape: float = 0.0
+    """a of Eq. 8 [P: 0 in PGM, 0.3 in FT, -0.5 in Cleanup; C: 0.7 in FT]."""
     knowledge: Knowledge = Knowledge.SCHEDULE
-    fixed_negative_weight: float = 0.5  # w_n, where weights are fixed
-    update_rate: float = 0.6  # τ; the paper has none, the authors' code this
-    policy_temperature: float = 1.0  # T, in Eq. 5
-    temperature: float = 1.0  # κ of the softmax that makes p̃ a policy; the authors' code has 0.3
+    """Which knowledge counts [P: schedule; C: negative-only]."""
+    fixed_negative_weight: float = 0.5
+    """w_n, weight of negative knowledge where it is fixed [C: 0.5]."""
+    update_rate: float = 0.6
+    """Tau of Eq. 9 [C: 0.6; the paper has none]."""
+    policy_temperature: float = 1.0
+    """T of Eq. 5 [P: 1]."""
+    temperature: float = 1.0
+    """Kappa, of the softmax that makes the new policy [P: 1, implied; C: 0.3]."""
     normalisation: Normalisation = Normalisation.ALL_NAMING
+    """Among whom teachers' weights add up to 1 [P: all-naming; C: passing]."""
     gained: Gained = Gained.PROBABILITY_CHANGED
+    """What makes answers knowledge [P: probability-changed; C: teacher-passed]."""
     sampling: Sampling = Sampling.TARGETED
-    requires_seen: bool = False  # whether teachers must have met the observation
+    """How to draw from the new policy [P: targeted]."""
+    requires_seen: bool = False
+    """Whether teachers must have met the observation [P: no; C: yes]."""
 
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
         Preset.PAPER: {},

@@ -9,10 +9,11 @@ Axes: `[agent, env, …]`.
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
+from consmarl.metrics import Metric
 from consmarl.sharing.options import TeacherMemory
 
 # (students [request], environments [request]) → every teacher's values in their place [teacher, request, action]
@@ -68,6 +69,7 @@ class Sharing(abc.ABC):
     """A way of sharing knowledge."""
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
+    metrics: ClassVar[tuple[Metric, ...]] = ()  # what rows hold of its reports, in the order that a reader wants
 
     @abc.abstractmethod
     def init(self, num_agents: int, num_actions: int) -> Any:

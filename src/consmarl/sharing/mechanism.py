@@ -3,18 +3,20 @@
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from consmarl.environments import validation
+from consmarl.environments.validation import Fraction
 from consmarl.errors import UsageError
-from consmarl.records import replaced, settle, typed
-from consmarl.sharing import equations
-from consmarl.sharing.counters import CountTable, count, empty_table, grown, has_room_for
-from consmarl.sharing.fingerprints import fingerprint, of_agent
+from consmarl.metrics import Metric
+from consmarl.records import OneOf, internal, replaced, settle, typed
+from consmarl.sharing import equations, reported
+from consmarl.sharing.counting import COUNTINGS, Counting
+from consmarl.sharing.fingerprints import fingerprint
 from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situation, Traffic
 from consmarl.sharing.options import AskGate, AskWhen, Eligibility, Preset, TeacherMemory
 from consmarl.sharing.record import Reply, StepRecord
@@ -22,6 +24,7 @@ from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, 
 
 NO_LIMIT = 2**31 - 1
 NEWCOMER = 2**20  # more than there are agents
+PRACTICE = 20240220  # any number, but always the same one: who practises when hangs on the episode alone
 PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the usual start
 
 # what the authors' code does in both methods, and the paper in neither
@@ -30,12 +33,14 @@ RELEASED = dict(
 )
 
 # what makes advice worth having: teachers who can remember what the student has seen, who hope for more than it does,
-# and who are asked where the student would otherwise exploit, so that advice never takes the place of exploration
+# and who are asked where the student would otherwise exploit, so that advice never takes the place of exploration; and
+# students who act on their own in every other episode, or they never learn of their own mistakes
 RECOMMENDED = dict(
     ask_gate=AskGate.EXPLOITING,
     teacher_memory=TeacherMemory.HISTORY,
     eligibility=Eligibility.MORE_HOPEFUL,
     start_episode=1_000,
+    ask_share=0.5,
 )
 
 
@@ -52,7 +57,7 @@ def never_begins(start_episode: int, num_episodes: int) -> bool:
 class SharingState(NamedTuple):
     """What outlives an episode."""
 
-    table: CountTable
+    table: Any  # what was counted: for exact counts a `CountTable`
     requests_left: jax.Array  # int32 [agent], b_ask
     answers_left: jax.Array  # int32 [agent], b_give
 
@@ -68,29 +73,46 @@ class Purse(NamedTuple):
 class Mechanism(Sharing):
     """Asking within a budget; what is answered and what becomes of it is the subclass's."""
 
-    ask_scale: float = 0.5  # υ_a
-    budget_requests: int = 50_000  # b_ask, each agent's
-    budget_answers: int | None = None  # b_give; by default enough for all the others' requests
-    start_episode: int = 5_000  # e_i; sharing begins with the episode after it
+    ask_scale: float = 0.5
+    """Upsilon_a of Eq. 1: how soon familiarity ends asking [P: 0.5, in Cleanup 0.01; C: 0.5]."""
+    budget_requests: int = 50_000
+    """Requests with success that each agent may make in a run, b_ask [P: 50,000]."""
+    budget_answers: int | None = None
+    """Answers that each agent may give in a run, b_give [P: 50,000 for each of the others]."""
+    start_episode: int = 5_000
+    """Episode after which sharing begins, e_i [P: 5,000; ours: 1,000, or an eighth of a short run]."""
     ask_gate: AskGate = AskGate.ALWAYS
+    """When an agent may think of asking [P: always; C: exploring; ours: exploiting]."""
     ask_when: AskWhen = AskWhen.EVERY_STEP
-    has_second_draw: bool = False  # an exploring agent without advice explores with probability ε only, else is greedy
+    """In which steps [P: every-step; C: first-step]."""
+    ask_share: Fraction = 1.0
+    """Share of episodes in which an agent may ask; in the others it practises on its own [P: 1; ours: 0.5]."""
+    has_second_draw: bool = False
+    """Whether exploring agents without advice draw epsilon once more [P: no; C: yes]."""
     enforces_answer_budget: bool = True
-    eligibility: Eligibility = Eligibility.ANYONE  # who may teach, whatever else is asked of teachers
-    hope_margin: float = 0.0  # by how much max Q_j must exceed max Q_i where that counts
+    """Whether answering costs budget [P: yes; C: no]."""
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
-    experts: tuple[int, ...] = ()  # agents who never ask
-    newcomers: tuple[int, ...] = ()  # agents whose seats others take, who have met nothing
-    join_episode: int | None = None  # after so many episodes
-    initial_places: int = 1 << 20  # of the table of counts, which grows
-    requests_at_once: int = 8  # how many requests are worked off together; a matter of speed
+    """What teachers remember when they look at a student's observation [C: student, before the step; ours: history,
+    what their own networks make of the student's episode]."""
+    eligibility: Eligibility = Eligibility.ANYONE
+    """Who may teach, by the halves of Eq. 6 [P: either in CONS, anyone in AdHocTD; ours: one half alone]."""
+    hope_margin: float = 0.0
+    """By how much max Q of a teacher must exceed the student's where hoping for more counts [P: 0]."""
+    counting: Annotated[str, OneOf(COUNTINGS)] = "exact"
+    """How visits are counted [P: exact]."""
+    experts: tuple[int, ...] = internal(())  # agents who never ask
+    newcomers: tuple[int, ...] = internal(())  # agents whose seats others take, who have met nothing
+    join_episode: int | None = internal(None)  # after so many episodes
+    initial_places: int = internal(1 << 20)  # of the table of counts, which grows
+    requests_at_once: int = internal(8)  # how many requests are worked off together; a matter of speed
 
-    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]]
+    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {}  # departures from the fields' defaults, which are PAPER
+    metrics: ClassVar[tuple[Metric, ...]] = reported.METRICS
 
     @classmethod
     def preset(cls, preset: Preset | str, **changes: Any) -> Self:
         """Return settings that belong together, with changes; a preset may be named by its word."""
-        return replaced(cls(**cls.PRESETS[typed("preset", Preset, preset)]), changes)
+        return replaced(cls(**cls.PRESETS.get(typed("preset", Preset, preset), {})), changes)
 
     def __post_init__(self) -> None:
         """Bring what was given into its types, and check what can be checked."""
@@ -132,11 +154,16 @@ class Mechanism(Sharing):
             is_eligible, reason = by_either(*visits, *values, self.hope_margin), Reply.KNOWS_LESS
         return jnp.where(is_eligible, jnp.uint8(Reply.ANSWERED), jnp.uint8(reason))
 
+    @property
+    def counter(self) -> Counting:
+        """The way to count."""
+        return COUNTINGS[self.counting]()
+
     def init(self, num_agents: int, num_actions: int) -> SharingState:
         """Nothing was met, nothing spent."""
         purse = self.purse(num_agents, num_actions)
         return SharingState(
-            table=empty_table(self.initial_places),
+            table=self.counter.init(self.initial_places),
             requests_left=jnp.full(num_agents, purse.requests, jnp.int32),
             answers_left=jnp.full(num_agents, purse.answers, jnp.int32),
         )
@@ -159,38 +186,29 @@ class Mechanism(Sharing):
 
     def report(self, state: SharingState, traffic: Traffic) -> dict[str, jax.Array]:
         """Return the round's traffic [agent, env], budgets left and spent [agent], and how full the table is."""
-        table = state.table
         return {
             **traffic._asdict(),
             "requests_left": state.requests_left,
             "requests_spent": self.budget_requests - state.requests_left,
             "answers_left": state.answers_left,
-            "num_observations": table.num_filled,
-            "num_lost": table.num_lost,
-            "table_fill": table.num_filled / table.num_places,
+            **self.counter.report(state.table),
         }
 
     def facts(self, state: SharingState) -> dict[str, Any]:
-        """Return the size of the table."""
-        return {"table_places": state.table.num_places}
+        """Return what has to be known of the counts."""
+        return self.counter.facts(state.table)
 
     def sized(self, state: SharingState, facts: Mapping[str, Any]) -> SharingState:
-        """Return a state with an empty table of another size."""
-        return state._replace(table=empty_table(facts["table_places"])) if "table_places" in facts else state
+        """Return a state whose counts have another size."""
+        return state._replace(table=self.counter.sized(state.table, facts))
 
     def with_room(self, state: SharingState, num_visits: int) -> SharingState:
-        """Enlarge the table where so many visits might fill it."""
-        if has_room_for(state.table, num_visits):
-            return state
-        return state._replace(table=grown(state.table, num_visits))
+        """Make room for so many further visits."""
+        return state._replace(table=self.counter.with_room(state.table, num_visits))
 
     def check(self, state: SharingState) -> None:
         """Raise an error if visits were lost."""
-        if num_lost := int(state.table.num_lost):
-            raise UsageError(
-                f"{num_lost} visits found no place in a table of {state.table.num_places}, so counts are no longer "
-                "right: call with_room before longer chunks."
-            )
+        self.counter.check(state.table)
 
     def share(
         self,
@@ -204,15 +222,16 @@ class Mechanism(Sharing):
     ) -> Shared:
         """Count, ask, answer, absorb, pay."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
-        prints = fingerprint(situation.codes)
+        marks = self.counter.marks(situation.codes)
         agents = jnp.arange(situation.actions.shape[0])[:, None]
         is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape).astype(jnp.int32)
-        seats = self.seats(agents, situation.episode[None, :])
-        table, num_visits = count(state.table, of_agent(prints, seats), is_visit)
+        seats = jnp.broadcast_to(self.seats(agents, situation.episode[None, :]), is_visit.shape)
+        table, num_visits = self.counter.count(state.table, marks, seats, is_visit)
+        prints = fingerprint(situation.codes)
         is_asking = self.wants_to_ask(key_ask, situation, num_visits, is_new_now(prints, memory), state.requests_left)
         if self.ask_when is AskWhen.FIRST_VISIT:
             memory = jax.lax.dynamic_update_index_in_dim(memory, prints, situation.step, 0)
-        asked = Asked(situation, is_asking, prints, num_visits, table)
+        asked = Asked(situation, is_asking, marks, num_visits, table)
         ready = prepare_teachers(is_asking)
         outcome = work_off(self, key_requests, asked, ready.ask_teachers, state.answers_left, is_recording=is_recording)
         alone = self.action_without_advice(key_second, situation)
@@ -264,6 +283,8 @@ class Mechanism(Sharing):
             wants &= situation.is_starting
         elif self.ask_gate is AskGate.EXPLOITING:
             wants &= ~situation.is_exploring
+        if self.ask_share < 1:
+            wants &= asks_in(situation.episode, len(wants), self.ask_share)
         if self.experts:
             wants &= ~np.isin(np.arange(len(wants)), self.experts)[:, None]
         if self.ask_when is AskWhen.FIRST_STEP:
@@ -298,6 +319,15 @@ class Mechanism(Sharing):
             student=student,
             teachers=teachers,
         )
+
+
+def asks_in(episodes: jax.Array, num_agents: int, share: float) -> jax.Array:
+    """Return which agents may ask in which episodes [env], whatever the step: bool [agent, env]."""
+
+    def draw(episode: jax.Array) -> jax.Array:
+        return jax.random.uniform(jax.random.fold_in(jax.random.key(PRACTICE), episode), (num_agents,))
+
+    return jax.vmap(draw, out_axes=1)(episodes) < share
 
 
 def is_new_now(prints: jax.Array, met: jax.Array) -> jax.Array:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from consmarl.sharing.counters import CountTable, lookup
-from consmarl.sharing.fingerprints import of_agent
+from consmarl.sharing.counting import Counting
 from consmarl.sharing.interface import AskTeachers, Situation
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord, blank
 
@@ -60,6 +59,10 @@ class Answering(Protocol):
     def requests_at_once(self) -> int:
         """How many requests are worked off together."""
 
+    @property
+    def counter(self) -> Counting:
+        """The way to count."""
+
     def seats(self, agents: jax.Array, episodes: jax.Array) -> jax.Array:
         """Return by which numbers what agents meet is counted."""
 
@@ -75,9 +78,9 @@ class Asked(NamedTuple):
 
     situation: Situation
     is_asking: jax.Array  # bool [agent, env]
-    fingerprints: jax.Array  # uint32 [agent, env, 2]
+    marks: jax.Array  # [agent, env, mark], what observations are counted by
     num_visits: jax.Array  # int32 [agent, env]
-    table: CountTable
+    table: Any  # what was counted
 
 
 class Outcome(NamedTuple):
@@ -167,8 +170,10 @@ def _answer_some(
     requests = Request(students, situation.values[students, envs], asked.num_visits[students, envs],
                        situation.episode[envs])  # fmt: skip
     seats = mechanism.seats(agents[None, :], situation.episode[envs][:, None])
-    keys = of_agent(asked.fingerprints[students, envs][:, None, :], seats)
-    teachers = Teachers(ask_teachers(students, envs).swapaxes(0, 1), lookup(asked.table, keys))
+    seats = jnp.broadcast_to(seats, (len(pairs), num_agents))
+    marks = jnp.repeat(asked.marks[students, envs][:, None, :], num_agents, axis=1)
+    num_visits = mechanism.counter.lookup(asked.table, marks, seats)
+    teachers = Teachers(ask_teachers(students, envs).swapaxes(0, 1), num_visits)
     draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents))(pairs)
     replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)
     would = (replies == Reply.ANSWERED) & is_request

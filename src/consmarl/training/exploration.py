@@ -6,12 +6,14 @@ Axes: `[agent, env]`.
 
 import abc
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from consmarl.environments.validation import Fraction
+from consmarl.learners.interface import Scores
 from consmarl.learners.policy_gradient import mixed_log_policy
 from consmarl.records import settle
 
@@ -52,6 +54,8 @@ class Choice(NamedTuple):
 
 class Exploration(abc.ABC):
     """A way to explore."""
+
+    scores: ClassVar[Scores] = Scores.VALUES  # what it chooses by
 
     @abc.abstractmethod
     def begin(self, num_agents: int, num_envs: int) -> Any:
@@ -106,7 +110,12 @@ class EpsilonGreedyTogether(Exploration):
     see it. Each agent still explores with probability ε, by a uniform action: only how draws go together changes.
     """
 
-    share: float = 0.5  # of the steps in which the whole team draws as one
+    share: Fraction = 0.5
+    """Share of the steps in which the whole team draws as one [ours: 0.5]."""
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its type."""
+        settle(self)
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Nothing is remembered."""
@@ -161,6 +170,8 @@ class EpsilonZGreedy(Exploration):
 @dataclass(frozen=True)
 class SampledPolicy(Exploration):
     """An action drawn from the policy whose logits the scores are, mixed with ε of the uniform one (GA-Comm)."""
+
+    scores = Scores.LOGITS
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Nothing is remembered."""

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from consmarl.learners.interface import AnyLearner
+from consmarl.metrics import AGENT_RETURNS, EPISODE_STEPS, EPSILON, RETURN, Schema, declared_once
 from consmarl.records import settle
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import NoSharing
@@ -124,6 +125,14 @@ class RunParts:
             coverage = CoverageBonus(self.coverage_bonus, self.world, self.coverage_start)
         return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage,
                              self.experts)  # fmt: skip
+
+    @property
+    def metrics(self) -> Schema:
+        """What rows of this run hold, as declared by whoever makes each number."""
+        return declared_once(
+            (RETURN, AGENT_RETURNS, *self.world.metrics, EPISODE_STEPS, *self.learner.metrics, EPSILON,
+             *self.sharing.metrics)
+        )  # fmt: skip
 
     @property
     def actors(self) -> Actors:

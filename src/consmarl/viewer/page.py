@@ -8,12 +8,12 @@ from consmarl.environments.draw.agents import AGENT_COLOURS
 from consmarl.environments.draw.scene import CELL, ICON, gauge_heads, legend
 from consmarl.environments.draw.svg import hexadecimal
 from consmarl.experiments import exchanges
+from consmarl.experiments.configuration.sharings import NOBODY
 from consmarl.experiments.exchanges import RecordedEpisode
-from consmarl.experiments.sharing_options import SharingKind
 from consmarl.files import replacing
-from consmarl.report.page import safe_json, template_environment, template_text
-from consmarl.report.themes import legible
-from consmarl.report.words import plural
+from consmarl.reports.page import safe_json, template_environment, template_text
+from consmarl.reports.themes import legible
+from consmarl.reports.words import plural
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import Consult, TeacherMemory
@@ -23,7 +23,7 @@ from consmarl.viewer.absorbed import absorbed
 from consmarl.viewer.glossary import glossary_of, values_of
 from consmarl.viewer.moments import episode_block, start_of
 from consmarl.viewer.summaries import series_of, summary_of
-from consmarl.viewer.view import Viewed
+from consmarl.viewer.viewed import Viewed
 
 PACKAGE = "consmarl.viewer"
 SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "leftout.js", "exchange.js", "sees.js",
@@ -73,8 +73,8 @@ def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
     compared = _compared(viewed)
     glossary = {key: entry._asdict() for key, entry in glossary_of([each.sharing for each in viewed]).items()}
     text = template_environment(PACKAGE).get_template("view.html.jinja").render(
-        css=template_text("consmarl.report", "theme.css") + template_text(PACKAGE, "view.css"),
-        script=template_text("consmarl.report", "theme.js") + template_text(PACKAGE, *SCRIPTS),
+        css=template_text("consmarl.reports", "theme.css") + template_text(PACKAGE, "view.css"),
+        script=template_text("consmarl.reports", "theme.js") + template_text(PACKAGE, *SCRIPTS),
         title=_title(viewed, runs),
         lead=_lead(viewed, runs),
         agents=[_colours(colour) for colour in map(hexadecimal, AGENT_COLOURS)],
@@ -216,7 +216,7 @@ def _sharing_word(viewed: Viewed) -> str:
     """Return how agents share in the episodes on the page."""
     if viewed.consult is not None:
         return "consulting"
-    return SharingKind.NONE.value if viewed.is_alone else viewed.config.sharing_kind.value
+    return NOBODY if viewed.is_alone else viewed.config.sharing_kind
 
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:

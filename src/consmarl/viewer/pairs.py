@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.experiments.exchanges import RecordedEpisode
-from consmarl.report.statistics import Interval, interval
-from consmarl.report.words import plural, with_bounds
+from consmarl.reports.statistics import Interval, interval
+from consmarl.reports.words import plural, with_bounds
 
 FEWEST_PAIRS = 10  # many pairs do not differ at all, and of a few others the bootstrap's intervals are too narrow
 

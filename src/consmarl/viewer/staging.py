@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from consmarl.environments.foreign import is_foreign
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.consult import consulting
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.files import CHECKPOINTS

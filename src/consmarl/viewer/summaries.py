@@ -7,7 +7,7 @@ import numpy as np
 from consmarl.errors import UsageError
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.files import METRICS
-from consmarl.report.runs import Run
+from consmarl.reports.runs import Run
 from consmarl.sharing.record import Reply
 from consmarl.viewer.absorbed import Absorbed
 

@@ -3,58 +3,26 @@
 import json
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from consmarl.environments import validation
-from consmarl.environments.foreign import is_foreign
-from consmarl.environments.grid import GridWorld
-from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.exchanges import RecordedEpisode
-from consmarl.experiments.settings import settings_from
-from consmarl.experiments.sharing_options import SharingKind
 from consmarl.files import EXCHANGES, VIEW
 from consmarl.records import typed
-from consmarl.report.runs import Run, read_run
-from consmarl.sharing.consulting import Consulting
-from consmarl.sharing.interface import Sharing
-from consmarl.sharing.none import ALONE
+from consmarl.reports.runs import read_run
 from consmarl.sharing.options import Consult
+from consmarl.viewer.page import write_page
 from consmarl.viewer.staging import played_episodes
+from consmarl.viewer.viewed import Viewed
 
 MOST_RUNS = 2
 MOST_PLAYED = 1_000  # episodes of a kind: a page with more would not open
 TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record has from its run
-
-
-@dataclass(frozen=True)
-class Viewed:
-    """A run and those of its episodes that are shown."""
-
-    run: Run
-    config: TrainConfig
-    episodes: list[RecordedEpisode]
-    name: str | None = None  # by default what tells it from the other
-    consult: Consult | None = None  # how agents consult each other in these episodes
-    is_alone: bool = False  # whether these are compared with episodes in which agents do
-
-    @cached_property
-    def world(self) -> GridWorld[Any, Any, Any] | None:
-        """The world, if it can be drawn."""
-        return None if is_foreign(self.config.env) else make(self.config.env, **settings_from(self.config.set))
-
-    @cached_property
-    def sharing(self) -> Sharing:
-        """How knowledge is shared in these episodes."""
-        if self.is_alone:
-            return ALONE
-        return self.config.mechanism if self.consult is None else Consulting(self.consult)
 
 
 def view(
@@ -77,8 +45,6 @@ def view(
     the greedy episodes of one run, and puts the same episodes beside them in which each is on its own. The page is
     written into the (first) run's directory unless `out` names another place.
     """
-    from consmarl.viewer.page import write_page
-
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
         raise UsageError(f"name one run to look at, or two to compare, not {len(named)}.")
@@ -120,7 +86,7 @@ def _with_and_without(
             "--without-sharing compares staged episodes of one run: name one, and say how many by --staged."
         )
     (path,), (config,) = runs, configs
-    if config.sharing_kind is SharingKind.NONE:
+    if not config.shares_knowledge:
         raise UsageError(f"nobody shares knowledge in {path}, so there is nothing to compare with --without-sharing.")
     run = read_run(path)
     return [

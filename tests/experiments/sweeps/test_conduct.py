@@ -15,7 +15,7 @@ from tests.experiments.small import COMMAND, ONLY_READING, SMALL, assert_same_ru
 from tests.experiments.sweeps.processes import children_of, is_alive
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts, holding_interrupts
 from consmarl.experiments.sweeps.conduct import conduct

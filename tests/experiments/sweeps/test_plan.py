@@ -5,8 +5,7 @@ import json
 import pytest
 
 from consmarl.errors import UsageError
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.methods import Method
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.sweeps.command import default_directory, runs_of, sweep
 from consmarl.experiments.sweeps.plan import Sweep, Variant, check_against, variants_of
 from consmarl.experiments.sweeps.request import SweepRequest
@@ -18,7 +17,7 @@ def test_a_sweep_is_worlds_by_methods_by_seeds_with_one_seed_of_everything_first
     assert [run.name for run in runs] == [
         f"{env}/{method}/seed-{seed}" for seed in (3, 4) for env in ("pgm-3ag", "ft") for method in ("iql", "cons")
     ]
-    assert runs[-1].config == TrainConfig(env="ft", method=Method.CONS, seed=4)
+    assert runs[-1].config == TrainConfig(env="ft", method="cons", seed=4)
 
 
 def test_options_reach_all_runs_and_varied_ones_multiply_them():
@@ -28,7 +27,7 @@ def test_options_reach_all_runs_and_varied_ones_multiply_them():
     )  # fmt: skip
     runs = runs_of(request)
     assert len(runs) == 4
-    assert {(run.config.share.temperature, run.config.exploration.value) for run in runs} == {
+    assert {(run.config.share.temperature, run.config.exploration) for run in runs} == {
         (0.1, "epsilon-greedy"), (0.1, "epsilon-z-greedy"), (0.3, "epsilon-greedy"), (0.3, "epsilon-z-greedy"),
     }  # fmt: skip
     assert all(run.config.episodes == 400 and run.config.set == ("num_agents=2",) for run in runs)

@@ -13,7 +13,7 @@ from tests.experiments.small import COMMAND, SMALL, rows
 from tests.experiments.sweeps.processes import fact_of, processes
 
 from consmarl.cli import main
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.train import train
 

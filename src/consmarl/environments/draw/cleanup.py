@@ -6,7 +6,7 @@ import numpy as np
 
 from consmarl.environments.cleanup import Cleanup, CleanupState
 from consmarl.environments.draw.canvas import Box, Canvas, Colour
-from consmarl.environments.draw.painter import CellBox, Gauge, Icon
+from consmarl.environments.draw.painter import CellBox, Gauge, Icon, Painter
 
 WALL: Colour = (94, 98, 104)
 RIVER: Colour = (150, 196, 226)
@@ -35,7 +35,7 @@ def draw_beam(canvas: Canvas, box: Box) -> None:
     canvas.rectangle(box.part(0.18, 0, 0.82, 1), BEAM, BEAM_EDGE)
 
 
-class CleanupPainter:
+class CleanupPainter(Painter):
     """Paints the Cleanup worlds."""
 
     def paint_board(self, canvas: Canvas, world: Cleanup, state: CleanupState, cell_box: CellBox) -> None:

@@ -1,25 +1,20 @@
 """A whole frame: the board on the left; step, team and agents on the right."""
 
+import importlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from consmarl.environments.cleanup import Cleanup
 from consmarl.environments.draw.agents import agent_colour, draw_agent, draw_agents
 from consmarl.environments.draw.canvas import FAINT_INK, INK, RULE, Box, Canvas, Picture
-from consmarl.environments.draw.cleanup import CleanupPainter
-from consmarl.environments.draw.gold_miner import GoldMinerPainter
 from consmarl.environments.draw.painter import CellBox, Gauge, Painter
-from consmarl.environments.draw.treasure import TreasurePainter
-from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.grid import GridWorld
-from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError
 
 Thing = TypeVar("Thing")
@@ -40,15 +35,16 @@ class Status:
     num_steps: int | None = None
 
 
-@singledispatch
 def painter_of(world: Any) -> Painter:
     """Return who paints this kind of world."""
-    raise UsageError(f"nobody paints worlds of the kind {type(world).__name__}.")
-
-
-painter_of.register(GoldMiner, lambda _: GoldMinerPainter())
-painter_of.register(FindTreasure, lambda _: TreasurePainter())
-painter_of.register(Cleanup, lambda _: CleanupPainter())
+    named = world.painter
+    if named is None:
+        raise UsageError(f"nobody paints worlds of the kind {type(world).__name__}: give the class a painter.")
+    if isinstance(named, str):
+        module, _, name = named.partition(":")
+        named = getattr(importlib.import_module(module), name)
+    painter: Painter = named()
+    return painter
 
 
 def draw_frame(
@@ -169,7 +165,7 @@ def _draw_gauge(canvas: Canvas, gauge: Gauge, place: Box) -> None:
 
 
 def _legend_columns(world: GridWorld[Any, Any, Any], painter: Painter) -> int:
-    return 1 if max(len(words) for _, words in painter.legend(world)) > 16 else 2
+    return 1 if max((len(words) for _, words in painter.legend(world)), default=0) > 16 else 2
 
 
 def _foot_height(world: GridWorld[Any, Any, Any], state: Any, painter: Painter) -> int:

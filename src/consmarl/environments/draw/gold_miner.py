@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from consmarl.environments.draw.agents import agent_colour
 from consmarl.environments.draw.canvas import Box, Canvas, Colour
-from consmarl.environments.draw.painter import CellBox, Gauge, Icon
+from consmarl.environments.draw.painter import CellBox, Gauge, Icon, Painter
 from consmarl.environments.gold_miner import GoldMiner, GoldMinerState
 
 GOLD: Colour = (242, 183, 5)
@@ -32,7 +32,7 @@ def draw_pile(canvas: Canvas, box: Box) -> None:
         canvas.disc(box.part(left, top, left + 0.44, top + 0.42), STONE, STONE_EDGE)
 
 
-class GoldMinerPainter:
+class GoldMinerPainter(Painter):
     """Paints the PGM worlds."""
 
     def paint_board(self, canvas: Canvas, world: GoldMiner, state: GoldMinerState, cell_box: CellBox) -> None:
@@ -59,9 +59,6 @@ class GoldMinerPainter:
                 left = 0.04 + agent * width
                 bar = box.part(left, 0.98 - 0.24 * share, left + width * 0.86, 0.98)
                 canvas.rectangle(bar, fill=agent_colour(agent))
-
-    def paint_above_agents(self, canvas: Canvas, world: GoldMiner, state: GoldMinerState, cell_box: CellBox) -> None:
-        """Nothing."""
 
     def landmarks(self, world: GoldMiner, state: GoldMinerState) -> set[tuple[int, int]]:
         """Mines and piles."""

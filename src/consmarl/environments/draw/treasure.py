@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from consmarl.environments.draw.canvas import Box, Canvas, Colour
-from consmarl.environments.draw.painter import CellBox, Gauge, Icon
+from consmarl.environments.draw.painter import CellBox, Gauge, Icon, Painter
 from consmarl.environments.treasure import FindTreasure, TreasureState
 
 BOX_COLOURS: dict[str, Colour] = {"yellow": (235, 190, 40), "red": (198, 56, 44), "green": (52, 140, 84)}
@@ -41,7 +41,7 @@ def draw_treasure(canvas: Canvas, box: Box) -> None:
     canvas.polygon([box.part(x, y, x, y)[:2] for x, y in outline], GEM, DARK)
 
 
-class TreasurePainter:
+class TreasurePainter(Painter):
     """Paints the FT worlds."""
 
     def paint_board(self, canvas: Canvas, world: FindTreasure, state: TreasureState, cell_box: CellBox) -> None:
@@ -55,9 +55,6 @@ class TreasurePainter:
             draw_open_box(canvas, box, kind)
             if is_visible[number]:
                 (draw_coin if kind == "yellow" else draw_treasure)(canvas, box)
-
-    def paint_above_agents(self, canvas: Canvas, world: FindTreasure, state: TreasureState, cell_box: CellBox) -> None:
-        """Nothing."""
 
     def landmarks(self, world: FindTreasure, state: TreasureState) -> set[tuple[int, int]]:
         """All boxes, closed or open."""

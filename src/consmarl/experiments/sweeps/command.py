@@ -10,9 +10,9 @@ from rich.table import Table
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.experiments.compiled import tell_if_not_kept
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.method_checks import why_nobody_shares
-from consmarl.experiments.settings import settings_from, spelled_alike
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.method_checks import why_nobody_shares
+from consmarl.experiments.configuration.pairs import settings_from, spelled_alike
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
 from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, check_against, refuse_own, variants_of
@@ -25,20 +25,28 @@ def sweep(request: SweepRequest) -> int:
     """Do what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
-    check(runs, out)
-    _warn_of_silence(runs)
-    workers = workers_for(request)
-    try:
-        if request.dry_run:
-            check_against(out, runs)
-            _print_plan(runs, out)
-            return 0
-        tell_if_not_kept()  # as the workers will, where nobody sees it
-        result = conduct(runs, out, workers)
-    finally:
+    workers = workers_for(request.workers, request.ray)
+    if request.dry_run:
+        check(runs, out)
+        _warn_of_silence(runs)
+        check_against(out, runs)
         workers.close()
+        _print_plan(runs, out)
+        return 0
+    result = carried_out(runs, out, workers)
     _print_result(result)
     return 0 if result.is_complete else 130 if result.states["stopped"] or result.states["waiting"] else 1
+
+
+def carried_out(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
+    """Find mistakes, then do the runs that are missing."""
+    try:
+        check(runs, out)
+        _warn_of_silence(runs)
+        tell_if_not_kept()  # as the workers will, where nobody sees it
+        return conduct(runs, out, workers)
+    finally:
+        workers.close()
 
 
 def check(runs: list[PlannedRun], out: Path) -> None:
@@ -64,7 +72,7 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
         options = settings_from(request.options)
         refuse_own(options, request.study)
         planned = find_study(request.study).sweep(request.scale, options)
-        return (_with_seeds(planned, request.seeds) if request.seeds else planned).runs()
+        return (with_seeds(planned, request.seeds) if request.seeds else planned).runs()
     if request.config is not None:
         if request.seeds or request.options:
             raise UsageError("--config brings its own seeds and options: change them in the file.")
@@ -92,20 +100,21 @@ def default_directory(study: str | None, scale: float, options: tuple[str, ...])
     return Path("runs") / "-".join(parts).replace("/", "_")
 
 
-def workers_for(request: SweepRequest) -> Workers:
-    """Return those who do the runs."""
-    if request.ray is None:
-        if request.workers is not None:
-            validation.whole_number("workers", request.workers, least=1)
-        return LocalWorkers(request.workers)
-    if request.workers is not None:
+def workers_for(workers: int | None, ray: str | None) -> Workers:
+    """Return those who do the runs: so many processes at once on this machine, or a Ray cluster."""
+    if ray is None:
+        if workers is not None:
+            validation.whole_number("workers", workers, least=1)
+        return LocalWorkers(workers)
+    if workers is not None:
         raise UsageError("--workers is for this machine: a Ray cluster takes as many runs as it has cores.")
     from consmarl.experiments.sweeps.ray_workers import RayWorkers
 
-    return RayWorkers(request.ray)
+    return RayWorkers(ray)
 
 
-def _with_seeds(planned: Sweep, seeds: tuple[int, ...]) -> Sweep:
+def with_seeds(planned: Sweep, seeds: tuple[int, ...]) -> Sweep:
+    """Return a sweep with other seeds."""
     return Sweep(planned.envs, planned.variants, seeds, planned.base)
 
 
@@ -130,7 +139,7 @@ def _print_plan(runs: list[PlannedRun], out: Path) -> None:
     table = Table("run", "world", "method", "episodes", "seed", box=None, pad_edge=False)
     for run in runs:
         config = run.config
-        table.add_row(run.name, config.env, config.method.value, f"{config.episodes:,}", str(config.seed))
+        table.add_row(run.name, config.env, config.method, f"{config.episodes:,}", str(config.seed))
     Console().print(table, f"{len(runs)} runs in {out}", highlight=False)
 
 

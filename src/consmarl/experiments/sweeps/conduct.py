@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import held, is_finished
 from consmarl.experiments.sweeps.job import Job, Outcome
 from consmarl.experiments.sweeps.plan import PlannedRun, check_against
 from consmarl.experiments.sweeps.screen import SweepScreen
 from consmarl.experiments.sweeps.views import RunView
+from consmarl.files import RESULT
+from consmarl.json_files import read_json_object_if_any
+from consmarl.plugins import in_use_elsewhere
 
 SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -42,13 +46,37 @@ class Workers(Protocol):
         """Give back what was taken."""
 
 
+class SweptRun(NamedTuple):
+    """A run of a sweep, and what it came to."""
+
+    name: str
+    path: Path
+    config: TrainConfig
+    state: str  # finished, failed, stopped or waiting
+    error: str | None  # why it failed
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What it reached in the end, as its result.json says; nothing of a run that has not finished."""
+        return read_json_object_if_any(self.path / RESULT) or {}
+
+
 @dataclass(frozen=True)
 class SweepResult:
     """What became of a sweep."""
 
     out: Path
-    states: Counter[str]
-    errors: dict[str, str]  # by run
+    runs: tuple["SweptRun", ...]
+
+    @property
+    def states(self) -> "Counter[str]":
+        """How many runs are in which state."""
+        return Counter(run.state for run in self.runs)
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Why runs failed, by name."""
+        return {run.name: run.error for run in self.runs if run.error is not None}
 
     @property
     def is_complete(self) -> bool:
@@ -65,13 +93,25 @@ def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
             view.state = "finished" if is_finished(view.directory) else "waiting"
         waiting = [(run, view) for run, view in zip(runs, views, strict=True) if view.state == "waiting"]
         jobs = [
-            Job(run.name, view.directory.resolve(), run.config.to_json(), run.label, trust=passed_on(run.config.env))
+            Job(
+                run.name,
+                view.directory.resolve(),
+                run.config.to_json(),
+                run.label,
+                trust=passed_on(run.config.env),
+                plugins=in_use_elsewhere(),
+            )
             for run, view in waiting
         ]
         with SweepScreen(views, f"{len(runs)} runs, {len(jobs)} to do, {workers.description}: {out}") as screen:
             _work_off(jobs, workers, {view.name: view for view in views}, screen)
-    errors = {view.name: view.error for view in views if view.error is not None}
-    return SweepResult(out, Counter(view.state for view in views), errors)
+    return SweepResult(
+        out,
+        tuple(
+            SweptRun(run.name, view.directory, run.config, view.state, view.error)
+            for run, view in zip(runs, views, strict=True)
+        ),
+    )
 
 
 def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], screen: SweepScreen) -> None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from consmarl.experiments.directory import read_json, refuse_links
+from consmarl.experiments.directory import refuse_links
 from consmarl.experiments.interrupts import holding_interrupts
 from consmarl.experiments.processes import python_command, python_path
 from consmarl.files import FAILURE, LOG, explained
+from consmarl.json_files import read_json_object_if_any
 
 
 class Outcome(NamedTuple):
@@ -31,6 +32,7 @@ class Job:
     config: str  # JSON
     label: str | None = None
     trust: str = ""  # the environment of somebody else's that may be run: `environments.trust.passed_on`
+    plugins: tuple[str, ...] = ()  # modules and files to import first
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
 
 
@@ -60,7 +62,7 @@ class WorkerProcess:
                     process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the sweep, which passes it on
                 )
         told = {"out": str(job.out), "config": job.config, "label": job.label, "trust": job.trust,
-                "command": job.command}  # fmt: skip
+                "plugins": job.plugins, "command": job.command}  # fmt: skip
         # left open: the worker ends when this process does
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
         _input(self.process).flush()
@@ -85,7 +87,7 @@ def outcome_of(out: Path, code: int) -> Outcome:
         return Outcome("finished")
     if code == 128 + signal.SIGINT:
         return Outcome("stopped")
-    told = read_json(out / FAILURE).get("error")
+    told = (read_json_object_if_any(out / FAILURE) or {}).get("error")
     if told is None and code < 0:
         told = f"killed by signal {-code} ({signal.Signals(-code).name})"
     return Outcome("failed", told or f"ended with code {code}: {_last_line(out / LOG)}")

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from consmarl.environments import validation
-from consmarl.errors import UsageError, nearest
-from consmarl.experiments.config import TrainConfig
+from consmarl.errors import UsageError
+from consmarl.experiments.configuration.as_json import every_setting
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.methods import METHODS
 from consmarl.experiments.directory import read_config
-from consmarl.experiments.methods import METHODS, Method
-from consmarl.experiments.reading import every_setting
 from consmarl.files import CONFIG
 
 # Settings that a sweep makes itself, with what to write on the command line and in a sweep's file.
@@ -82,11 +82,9 @@ def variants_of(
     for name in vary:
         if name in options:
             raise UsageError(f"{name} is both varied and set for all runs: leave one of them out.")
-    known = [each.value for each in Method]
     variants = []
     for method in methods:
-        if method not in known:
-            raise UsageError(f"there is no method {method!r}: {nearest(method, known)}")
+        METHODS.find(method)
         fixed, names = fitting(method, options), list(fitting(method, vary))
         for values in itertools.product(*(vary[name] for name in names)):
             varied = dict(zip(names, values, strict=True))
@@ -109,9 +107,9 @@ def refuse_own(names: Iterable[str], study: str | None = None) -> None:
 
 def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options but for those that this method has no use for, or no choice of."""
-    entry = METHODS[Method(method)]
+    entry = METHODS[method]
     put_on = {"sharing": options["sharing"]} if "sharing" in options and entry.is_value_based else {}
-    sharing = TrainConfig(method=Method(method)).with_options(put_on).sharing_kind
+    sharing = TrainConfig(method=method).with_options(put_on).sharing_kind
     return {name: value for name, value in options.items() if entry.has_setting(name, sharing)}
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.sharing_options import SharingKind
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.sweeps.plan import Sweep, Variant, fitting
 from consmarl.sharing.options import Preset
 
@@ -99,7 +98,7 @@ def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
             "episodes": chunks * EPISODES_IN_STEPS_OF,
             "epsilon_anneal_steps": max(round(config.epsilon(make(config.env).episode_limit).anneal_steps * scale), 1),
         }
-        if config.sharing_kind is not SharingKind.NONE:
+        if config.shares_knowledge:
             mechanism: Any = config.mechanism
             options |= {
                 "share.start_episode": round(mechanism.start_episode * scale),

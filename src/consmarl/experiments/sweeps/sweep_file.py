@@ -5,8 +5,8 @@ from typing import Any
 
 from consmarl.environments.trust import marked
 from consmarl.errors import UsageError, nearest
-from consmarl.experiments.config import TrainConfig
-from consmarl.experiments.settings import setting_name, spelled_alike
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.pairs import setting_name, spelled_alike
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.json_files import read_json_object
 

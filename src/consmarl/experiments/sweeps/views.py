@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from consmarl.errors import UsageError
 from consmarl.files import LOG, METRICS, RESULT
-from consmarl.json_files import parse_json_object
+from consmarl.json_files import read_json_object_if_any
+from consmarl.metrics_rows import last_row
 
 
 class Mark(NamedTuple):
@@ -115,27 +116,10 @@ def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
     return max(ends)
 
 
-def last_row(path: Path) -> dict[str, Any]:
-    """Return the last whole row of a file of metrics without reading the rest."""
-    if not path.is_file():
-        return {}
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - 16_384, 0))
-        lines = file.read().split(b"\n")
-    for line in reversed(lines[:-1]):  # what follows the last end of line is not whole
-        if row := _object_in(line):
-            return row
-    return {}
-
-
 def _json_in(path: Path) -> dict[str, Any]:
-    return _object_in(path.read_bytes()) if path.is_file() else {}
-
-
-def _object_in(text: bytes) -> dict[str, Any]:
-    """Return what JSON says, or nothing where it is damaged: whoever looks on is not the one to complain."""
+    """Return what a file says, or nothing where it is damaged: whoever looks on is not the one to complain."""
     try:
-        return parse_json_object(text, "it")
+        return read_json_object_if_any(path) or {}
     except UsageError:
         return {}
 

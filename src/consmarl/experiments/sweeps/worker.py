@@ -15,10 +15,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import consmarl.plugins as plugins
 from consmarl.environments.trust import passed_on
 from consmarl.errors import UsageError
 from consmarl.experiments.compiled import tell_if_not_kept
-from consmarl.experiments.config import TrainConfig
+from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import held, write_failure
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
 from consmarl.experiments.train import resume, train
@@ -41,6 +42,8 @@ def main() -> int:
         with heeding_interrupts() as stop:
             if stop.is_made:
                 raise InterruptedRun("stopped before it began.")
+            plugins.load_installed()
+            plugins.load_plugins(job.get("plugins", ()))
             _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr, flush=True)

@@ -1,0 +1,111 @@
+"""What can be said against a configuration before anything is built."""
+
+from typing import Any
+
+from consmarl.environments import validation
+from consmarl.environments.foreign import is_foreign
+from consmarl.errors import UsageError
+from consmarl.experiments.configuration.limits import num_evaluated
+from consmarl.experiments.configuration.schema import Settings
+
+_LEAST = {
+    "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1, "replay_episodes": 1,
+    "warmup_steps": 0, "keep_checkpoints": 1, "devices": 1, "num_envs": 1, "report_every": 1, "evaluate_every": 1,
+    "checkpoint_every": 1, "epsilon_anneal_steps": 1, "join": 0,
+}  # fmt: skip
+
+
+def check_numbers(config: Settings) -> None:
+    """Refuse numbers that mean nothing; None is left to a default."""
+    for name, least in _LEAST.items():
+        if getattr(config, name) is not None:
+            validation.whole_number(name, getattr(config, name), least=least)
+    for name in ("evaluation_episodes", "final_episodes"):
+        num_evaluated(name, getattr(config, name))
+    for name in ("epsilon_start", "epsilon_end", "epsilon_final"):
+        if getattr(config, name) is not None:
+            validation.probability(name, getattr(config, name))
+    for name in ("discount", "coverage_after"):
+        if getattr(config, name) is not None:
+            validation.fraction(name, getattr(config, name))
+    rate, end = config.learning_rate, config.learning_rate_end
+    if rate is not None and validation.finite_number("learning_rate", rate) <= 0:
+        raise UsageError(f"learning_rate must be above 0, not {rate}.")
+    if end is not None and not 0 < validation.finite_number("learning_rate_end", end) <= 1:
+        raise UsageError(
+            f"learning_rate_end must be above 0 and at most 1, not {end}: it is the share of the learning rate that is "
+            "left at the end of the run, and the rate may fall but not rise."
+        )
+    bonus = config.coverage_bonus
+    if bonus is not None and validation.finite_number("coverage_bonus", bonus) < 0:
+        raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
+    for agent in config.newcomers:
+        validation.whole_number("each number of newcomers", agent, least=0)
+    if config.teachers and config.join:
+        raise UsageError("newcomers join the team of another run (--teachers) or of this one (--join), not both.")
+    if config.newcomers and not config.those_new:
+        raise UsageError(
+            "newcomers join experienced agents: say which by --teachers RUN, or when by --join EPISODES in this run."
+        )
+    for number in config.record:
+        if validation.whole_number("each number of record", number, least=0) >= config.episodes:
+            raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {config.episodes}.")
+
+
+def check_world(config: Settings) -> None:
+    """Refuse what somebody else's environment cannot do."""
+    for name in ("num_envs", "devices"):
+        number = getattr(config, name)
+        if is_foreign(config.env) and number not in (None, 1):
+            how = "one episode at a time" if name == "num_envs" else "on one device"
+            raise UsageError(f"{config.env} steps in Python, {how}: {name} is 1, not {number}.")
+
+
+def check_fits_world(config: Settings, world: Any) -> None:
+    """Refuse ways of learning that only some worlds allow."""
+    _check_newcomers(config, world.num_agents)
+    if config.mirror_episodes and not getattr(world, "symmetries", ()):
+        raise UsageError(f"{config.env} is not the same seen in a mirror: mirror_episodes must be off.")
+    if config.learn.footprints and getattr(world, "ground", None) is None:
+        raise UsageError(
+            f"observations in {config.env} do not begin with an agent's row and column: learn.footprints must be off."
+        )
+    if config.coverage_bonus and not getattr(world, "num_places", 0):
+        raise UsageError(f"observations in {config.env} do not tell what is in view: coverage_bonus must be 0.")
+
+
+def _check_newcomers(config: Settings, num_agents: int) -> None:
+    for agent in config.newcomers:
+        if agent >= num_agents:
+            raise UsageError(f"newcomers names agents from 0 to {num_agents - 1}, not {agent}.")
+    if config.those_new and len(set(config.those_new)) == num_agents:
+        raise UsageError(f"all {num_agents} agents are newcomers: somebody has to be there whom they join.")
+
+
+def check_periods(config: Settings) -> None:
+    """Chunks are of one length, so that they are compiled once: everything happens between two of them."""
+    if config.episodes % config.round_episodes:
+        raise UsageError(
+            f"episodes must be a multiple of num_envs ({config.round_episodes}), not {config.episodes}: "
+            f"{_next_multiple(config.episodes, config.round_episodes)} is the next."
+        )
+    if config.chunk_episodes % config.round_episodes:
+        raise UsageError(
+            f"report_every must be a multiple of num_envs ({config.round_episodes}), not {config.report_every}."
+        )
+    if config.join % config.round_episodes or config.join >= config.episodes:
+        raise UsageError(
+            f"join must be a multiple of num_envs ({config.round_episodes}) below the run's {config.episodes:,} "
+            f"episodes, not {config.join:,}."
+        )
+    for name in ("episodes", "evaluate_every", "checkpoint_every"):
+        period = getattr(config, name)
+        if period is not None and period % config.chunk_episodes:
+            raise UsageError(
+                f"{name} must be a multiple of report_every ({config.chunk_episodes}), not {period}: "
+                f"{_next_multiple(period, config.chunk_episodes)} is the next."
+            )
+
+
+def _next_multiple(number: int, of: int) -> int:
+    return -(-number // of) * of

@@ -1,0 +1,95 @@
+"""A run's configuration: settings that go together, with defaults, and as JSON in the run's directory."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from consmarl.environments.trust import Trust, confirmed
+from consmarl.errors import UsageError
+from consmarl.experiments.configuration.as_json import flat_settings, plain
+from consmarl.experiments.configuration.building import AnyTrainer as AnyTrainer
+from consmarl.experiments.configuration.building import build_trainer
+from consmarl.experiments.configuration.checks import check_numbers, check_periods, check_world
+from consmarl.experiments.configuration.defaults import check_names, departing, resolved, with_options
+from consmarl.experiments.configuration.method_checks import check_method
+from consmarl.experiments.configuration.naming import run_name
+from consmarl.experiments.configuration.older_runs import from_settings
+from consmarl.experiments.configuration.schema import Settings
+from consmarl.json_files import parse_json_object, read_json_object
+
+
+@dataclass(frozen=True)
+class TrainConfig(Settings):
+    """Everything that decides what a run does, checked."""
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types, and check what can be checked without building anything."""
+        super().__post_init__()
+        check_names(self)
+        check_numbers(self)
+        check_method(self)
+        check_world(self)
+        check_periods(self)
+
+    @property
+    def name(self) -> str:
+        """A name for the run that tells it from others."""
+        return run_name(self)
+
+    def resolved(self, world: Any = None) -> "TrainConfig":
+        """Return it with a value for every setting that its method has; those that were open are in `by_default`.
+
+        Somebody else's world is not built for it: what depends on one stays open until the `world` is given.
+        """
+        return resolved(self, world)
+
+    def trainer(self) -> AnyTrainer:
+        """Build the run's parts."""
+        return build_trainer(self)
+
+    def to_json(self) -> str:
+        """Write it down."""
+        return json.dumps(plain(self), indent=2)
+
+    @classmethod
+    def from_json(
+        cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration", is_run: bool = False
+    ) -> "TrainConfig":
+        """Read what `to_json` wrote, or what somebody wrote by hand; `file` is what to call it in sentences.
+
+        Others' environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and what a text names is not run until
+        a user says so: `trainer` refuses it unless `trust` is True or that very id. What a run has written (`is_run`)
+        means what it did then, even if an older version wrote it.
+        """
+        config = from_settings(cls(), flat_settings(parse_json_object(text, file)), is_run=is_run)
+        return dataclasses.replace(config, env=confirmed(config.env, trust, file))
+
+    @classmethod
+    def from_file(cls, path: Path, *, trust: Trust = False, is_run: bool = False) -> "TrainConfig":
+        """Read a configuration's file, such as a run's config.json; `trust` and `is_run` as in `from_json`."""
+        if not path.is_file():
+            raise UsageError(f"there is no configuration {path}.")
+        settings = read_json_object(path)
+        try:
+            config = from_settings(cls(), flat_settings(settings), is_run=is_run)
+        except UsageError as error:
+            raise UsageError(f"{path} cannot be used: {error}") from error
+        return dataclasses.replace(config, env=confirmed(config.env, trust, str(path)))
+
+    def trusted(self) -> "TrainConfig":
+        """Return a copy whose environment may be run, even if a file named it: the user has said so."""
+        return dataclasses.replace(self, env=str(self.env))
+
+    def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
+        """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values.
+
+        Defaults that were filled in stay, unless they hang on what is changed: another method has others.
+        """
+        return with_options(self, options)
+
+    def departing(self, names: Iterable[str]) -> "TrainConfig":
+        """Return it ready to be changed in these settings: filled-in defaults that hang on them are open again."""
+        return departing(self, names)

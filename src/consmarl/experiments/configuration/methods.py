@@ -1,0 +1,140 @@
+"""The methods by name: a way to learn, and the way of sharing that goes with it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from consmarl.experiments.configuration.explorations import EXPLORATIONS
+from consmarl.experiments.configuration.sharings import NOBODY, SHARINGS
+from consmarl.learners.ga_comm import GAComm
+from consmarl.learners.i2q import I2Q
+from consmarl.learners.interface import AnyLearner, Learner, Scores
+from consmarl.learners.iql import IQL
+from consmarl.learners.maven import MAVEN
+from consmarl.learners.qmix import QMIX
+from consmarl.learners.seql import SEQL
+from consmarl.learners.vdn import VDN
+from consmarl.options import OptionField, Options, check_options, joined, option_names
+from consmarl.registry import Registry, check_record, home_of
+from consmarl.training.exploration import LinearSchedule
+
+# How the loop learns from replay, named as it names it; methods without replay have none of these settings.
+OF_LOOP = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
+OF_REPLAY = (*OF_LOOP, "coverage_after")
+# Settings of learners that a run has under the same names, beside its optimiser; a learner may lack some.
+COMMON = ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit", "weights", "reward_of")
+_NO_OPTIONS = ("spec", "optimiser", *COMMON)
+
+
+def paper_epsilon(episode_limit: int) -> LinearSchedule:
+    """The paper's: in 50,000 steps from 1 to 0.05, however long episodes are."""
+    del episode_limit
+    return LinearSchedule(1.0, 0.05, 50_000)
+
+
+def _policy_epsilon(episode_limit: int) -> LinearSchedule:
+    """The authors' code: from 0.5 to 0.02 by 0.00064 an episode."""
+    return LinearSchedule(0.5, 0.02, 750 * episode_limit)
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """What a name stands for."""
+
+    summary: str
+    learner: type[AnyLearner]
+    sharing: str = NOBODY
+    weights_by_world: bool = False  # whether the world decides if agents share weights, rather than the learner
+    epsilon: Callable[[int], LinearSchedule] = paper_epsilon  # by the world's limit of steps
+
+    @property
+    def is_value_based(self) -> bool:
+        """Whether agents have values, which they can explore on and advise each other on."""
+        return self.learner.scores is Scores.VALUES
+
+    def has(self, name: str) -> bool:
+        """Whether the learner has a setting of this name."""
+        return name in option_names(self.learner)
+
+    def has_setting(self, name: str, sharing: str, exploration: str | None = None) -> bool:
+        """Whether a setting of a run means anything to this method with this sharing and exploration."""
+        group, _, option = name.rpartition(".")
+        if group == "share":
+            return option in SHARINGS[sharing].options
+        if group == "explore":
+            return exploration is None or option in EXPLORATIONS[exploration].options
+        if group == "learn" or name in ("weights", "reward_of"):
+            return self.has(option)
+        if name in ("sharing", "exploration"):
+            return self.is_value_based
+        if name in OF_REPLAY:
+            return not self.learner.is_on_policy
+        return True
+
+
+METHODS: Registry[MethodEntry] = Registry("method")
+
+
+def register_method(
+    name: str,
+    learner: type[AnyLearner],
+    summary: str = "",
+    *,
+    sharing: str = NOBODY,
+    weights_by_world: bool = False,
+    epsilon: Callable[[int], LinearSchedule] = paper_epsilon,
+) -> None:
+    """Make a learner known as a method: on the command line, in configurations, sweeps and reports.
+
+    `learner` is a frozen dataclass derived from `learners.interface.Learner`; most derive from `TDLearner` or `IQL`.
+    Fields that other methods do not have become options, `--learn.NAME`; what is written under a field describes it.
+    `sharing` names the way of sharing that goes with the method. `epsilon` gives the schedule of exploration for
+    episodes of at most so many steps.
+    """
+    what = f"the learner of method {name!r}"
+    check_record(what, learner, Learner)
+    check_options(what, learner, _NO_OPTIONS)
+    if sharing not in SHARINGS:
+        SHARINGS.find(sharing)
+    joined({each: entry.learner for each, entry in METHODS.items() if each != name} | {name: learner}, _NO_OPTIONS)
+    METHODS.add(name, MethodEntry(summary, learner, sharing, weights_by_world, epsilon), home_of(learner))
+
+
+class LearnOptions(Options):
+    """Departures from what preset and method have."""
+
+    group = "learn"
+
+    @classmethod
+    def known(cls) -> Mapping[str, OptionField]:
+        """Return the options of all methods."""
+        return joined({name: entry.learner for name, entry in METHODS.items()}, _NO_OPTIONS)
+
+
+def owners_of(option: str) -> list[str]:
+    """Return the methods that have an option."""
+    return [name for name, entry in METHODS.items() if entry.has(option)]
+
+
+register_method("iql", IQL, "independent recurrent Q-learning: everybody for themselves", weights_by_world=True)
+register_method(
+    "adhoc-td",
+    IQL,
+    "IQL whose agents advise each other on their best action, within a budget",
+    sharing="adhoc-td",
+    weights_by_world=True,
+)
+register_method(
+    "cons",
+    IQL,
+    "IQL whose agents share their best and worst actions, and take them in with caution",
+    sharing="cons",
+    weights_by_world=True,
+)
+register_method("i2q", I2Q, "independent Q-learning as if the others did their best from the next step on")
+register_method("seql", SEQL, "IQL whose agents learn from everybody's episodes as well as their own")
+register_method(
+    "ga-comm", GAComm, "actor-critic whose agents choose whom to listen to in every step", epsilon=_policy_epsilon
+)
+register_method("maven", MAVEN, "QMIX whose team commits itself to one of several strategies for an episode")
+register_method("vdn", VDN, "one value of the team, the sum of the agents' own")
+register_method("qmix", QMIX, "one value of the team, a monotonic mixture of the agents' own")

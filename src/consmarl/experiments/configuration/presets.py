@@ -1,0 +1,62 @@
+"""The presets: settings that belong together.
+
+What a preset sets here holds for all methods that have action values and the setting in question. A world may set more
+for a preset (`Environment.presets`), which wins over what stands here; whatever the user sets wins over both. What
+neither sets is left to the method: its learner's own defaults are the paper's. How agents share in a preset is written
+in `sharing/`, where it can be used without the rest.
+
+docs/guide/presets.md shows what all this comes to. After a change, `python docs/make_preset_table.py` writes its table.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from consmarl.environments.registry import WORLDS
+from consmarl.experiments.configuration.methods import METHODS
+from consmarl.learners.iql import TargetMemory
+from consmarl.learners.optimiser import OptimiserKind
+from consmarl.learners.td import Target
+from consmarl.networks.drqn import Head
+from consmarl.sharing.options import Preset
+
+
+class PresetEntry(NamedTuple):
+    """What a preset's name stands for."""
+
+    summary: str
+    # for all methods that have values of actions, and the setting; named as in TrainConfig, and `learn.NAME`
+    settings: Mapping[str, Any]
+
+
+# A preset may set whatever can be left open, except for what decides which settings hold, and periods.
+NOT_FOR_PRESETS = frozenset({"sharing", "report_every", "evaluate_every", "checkpoint_every"})
+
+PRESETS: dict[Preset, PresetEntry] = {
+    Preset.PAPER: PresetEntry("as the paper says; its figures are made with it", {}),
+    Preset.RELEASE: PresetEntry("as the authors' code does", {}),
+    Preset.RECOMMENDED: PresetEntry(
+        "our choice of what learns best; the default",
+        {
+            "learn.target": Target.OPTIMISTIC,
+            "learn.trace_decay": 0.8,
+            "learn.settle_after": 0.3,
+            "learn.target_memory": TargetMemory.WHOLE_EPISODE,
+            "learn.head": Head.DUELING,
+            "learn.averages_weights": True,
+            "optimiser": OptimiserKind.ADAM,
+            "learning_rate": 1e-3,
+            "learning_rate_end": 0.1,
+            "exploration": "epsilon-greedy",
+        },
+    ),
+}
+
+
+def settings_of(preset: Preset, method: str, sharing: str, env: str) -> dict[str, Any]:
+    """Return what a preset sets for a method with this sharing in a world."""
+    entry = METHODS[method]
+    if not entry.is_value_based:
+        return {}
+    of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
+    found = {**PRESETS[preset].settings, **of_world}
+    return {name: value for name, value in found.items() if entry.has_setting(name, sharing)}

@@ -1,0 +1,240 @@
+"""The settings of a run: their names, types and descriptions, and what follows from them without building anything.
+
+Each setting says where its default comes from: [P] the paper's table, [C] the authors' code, [ours]. The preset
+`recommended` has others, all of them ours: `presets`. None leaves a setting to preset, method, world and length.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self
+
+import tyro
+
+from consmarl.environments.foreign import is_foreign
+from consmarl.experiments.configuration.as_json import changed, every_setting
+from consmarl.experiments.configuration.explorations import EXPLORATIONS, ExploreOptions
+from consmarl.experiments.configuration.methods import METHODS, LearnOptions, MethodEntry
+from consmarl.experiments.configuration.presets import settings_of
+from consmarl.experiments.configuration.sharings import NOBODY, SHARINGS, ShareOptions
+from consmarl.learners.optimiser import OptimiserKind
+from consmarl.learners.rewards import RewardOf
+from consmarl.learners.team_networks import Weights
+from consmarl.records import OneOf, settle
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.options import Preset
+from consmarl.training.exploration import LinearSchedule
+
+USUAL_ENVS = 4  # episodes side by side
+# Settings that a preset gives for long runs: `round_episodes` and `sharing_start` fit them to the run.
+FITTED = frozenset({"num_envs", "share.start_episode"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what a run does; `config.TrainConfig` checks whether it goes together."""
+
+    method: Annotated[str, OneOf(METHODS)] = "iql"
+    """How to learn and share; `consmarl list` says what each does. adhoc-td and cons learn as iql does."""
+    env: str = "pgm-3ag"
+    """World to learn in; `consmarl list` shows them. Others' are pettingzoo:MODULE and lbforaging:ID."""
+    set: tuple[str, ...] = ()
+    """Parameters of the world, such as num_agents=4 grid=9,9."""
+    episodes: int = 40_000
+    """Episodes to play [C: 50,000 to 100,000 by world]."""
+    seed: int = 0
+    """Same seed, same bits."""
+    preset: Preset = Preset.RECOMMENDED
+    """Settings that belong together: what the paper says, what the authors' code does, or what learns best here [ours:
+    recommended]. Other options win over it."""
+    sharing: Annotated[str | None, OneOf(SHARINGS)] = None
+    """How to share knowledge; it goes with every method but ga-comm [ours: as the method's name says]."""
+    share: ShareOptions = field(default_factory=ShareOptions)
+    """Single options of sharing."""
+    learn: LearnOptions = field(default_factory=LearnOptions)
+    """Single options of methods."""
+    exploration: Annotated[str | None, OneOf(EXPLORATIONS)] = None
+    """How to try what does not look best [P: epsilon-greedy, and policy for ga-comm]."""
+    explore: ExploreOptions = field(default_factory=ExploreOptions)
+    """Single options of ways to explore."""
+    epsilon_start: float | None = None
+    """Probability of exploring at first [P: 1; C: 0.5 for ga-comm]."""
+    epsilon_end: float | None = None
+    """Probability of exploring after `epsilon_anneal_steps` [P: 0.05; C: 0.02 for ga-comm]."""
+    epsilon_anneal_steps: int | None = None
+    """Environment steps from the one to the other [P: 50,000; C: those of 750 episodes for ga-comm]."""
+    epsilon_final: float | None = None
+    """Probability of exploring at the end of the run [P: as epsilon_end]."""
+    weights: Weights | None = None
+    """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere; ours: shared for
+    vdn and qmix]."""
+    reward_of: RewardOf | None = None
+    """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere; methods that learn a
+    value of the team have no choice]."""
+    hidden_size: int | None = None
+    """Width of the networks [P: 64]."""
+    optimiser: OptimiserKind | None = None
+    """What makes steps of gradients [P: rmsprop]."""
+    learning_rate: float | None = None
+    """Of the optimiser [P: 5e-4; C: 1e-4 for ga-comm]."""
+    learning_rate_end: float | None = None
+    """Share of the learning rate that is left at the end of the run; it falls in equal parts [P: 1, it does not]."""
+    discount: float | None = None
+    """Gamma [P: 0.99]."""
+    target_every_updates: int | None = None
+    """Updates between copies to the target network [P: 200]."""
+    batch_episodes: int | None = None
+    """Episodes in an update [P: 32]."""
+    replay_episodes: int | None = None
+    """Episodes that replay holds [P: 10,000]."""
+    warmup_steps: int | None = None
+    """Environment steps stored before learning begins [C: 5,000]."""
+    mirror_episodes: bool | None = None
+    """Whether to learn from mirrored and rotated episodes too [P: no]."""
+    coverage_bonus: float | None = None
+    """Extra reward for each cell first seen in an episode; not in reported returns [P: 0]."""
+    coverage_after: float | None = None
+    """Share of the run after which that bonus counts [ours: 0]."""
+    bootstrap_time_limit: bool | None = None
+    """Whether value follows an episode that only ran out of time [P: no]."""
+    num_envs: int | None = None
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer where
+    `episodes` does not divide by it, and 1 where the world steps in Python or the method has no replay]."""
+    report_every: int | None = None
+    """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, 200 at
+    most]."""
+    evaluate_every: int | None = None
+    """Episodes between evaluations [C: 100; P: 10,000; ours: a 40th of the run]."""
+    evaluation_episodes: int = 100
+    """Greedy episodes in an evaluation [P, C: 10]."""
+    final_episodes: int = 400
+    """Greedy episodes in the evaluation after training [P: 400, for its figure of boxes and items]."""
+    checkpoint_every: int | None = None
+    """Episodes between checkpoints [ours: an eighth of the run]."""
+    keep_checkpoints: int = 2
+    """How many checkpoints to keep [ours]."""
+    tensorboard: bool = True
+    """Whether to write TensorBoard events beside the rows [ours]."""
+    record: tuple[int, ...] = ()
+    """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
+    teachers: str = ""
+    """Run or policy file of experienced agents. They hold all seats but those of `newcomers`: they act and teach, and
+    neither explore nor learn [ours: nobody's]."""
+    newcomers: tuple[int, ...] = ()
+    """Agents who learn among `teachers`, or whose seats others take at `join` [ours: agent 0]."""
+    join: int = 0
+    """Episodes after which newcomers take their seats, and begin from nothing among agents who go on learning [ours: 0,
+    nobody joins]."""
+    devices: int = 1
+    """Devices that share the agents of this run [ours]."""
+    by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
+    """Settings that nobody set and whose defaults are filled in; `resolved` keeps it."""
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types."""
+        settle(self)
+
+    @property
+    def entry(self) -> MethodEntry:
+        """What the method's name stands for."""
+        return METHODS[self.method]
+
+    @property
+    def sharing_kind(self) -> str:
+        """How knowledge is shared: `sharing`, or what the method brings."""
+        return self.sharing or self.entry.sharing
+
+    @property
+    def shares_knowledge(self) -> bool:
+        """Whether agents share knowledge."""
+        return self.sharing_kind != NOBODY
+
+    def has_setting(self, name: str) -> bool:
+        """Whether a setting means anything to this method with its sharing and exploration."""
+        return self.entry.has_setting(name, self.sharing_kind, self.exploration_kind)
+
+    def experts(self, num_agents: int) -> tuple[int, ...]:
+        """Return which agents of a team of so many are experienced from the start."""
+        if not self.teachers:
+            return ()
+        return tuple(agent for agent in range(num_agents) if agent not in self.those_new)
+
+    @property
+    def those_new(self) -> tuple[int, ...]:
+        """The agents who are new, from the start or later; none where all begin together."""
+        return (self.newcomers or (0,)) if self.teachers or self.join else ()
+
+    @property
+    def by_preset(self) -> dict[str, Any]:
+        """What the preset sets for this method in this world, whether or not the user has set it, too."""
+        return settings_of(self.preset, self.method, self.sharing_kind, self.env)
+
+    @property
+    def exploration_kind(self) -> str:
+        """How agents explore: `exploration`, or what preset and method bring."""
+        own = "epsilon-greedy" if self.entry.is_value_based else "policy"
+        return self.exploration or str(self.by_preset.get("exploration", own))
+
+    def with_preset(self) -> Self:
+        """Return it with what its preset sets, where nobody set it, but for what has to fit the run's length."""
+        there = every_setting(self)
+        found = {name: value for name, value in self.by_preset.items() if there[name] is None and name not in FITTED}
+        return changed(self, found) if found else self
+
+    def epsilon(self, episode_limit: int) -> LinearSchedule:
+        """Return how much is explored when, in a world with so many steps an episode."""
+        there = self.with_preset()
+        own = {"start": there.epsilon_start, "end": there.epsilon_end, "anneal_steps": there.epsilon_anneal_steps}
+        given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        schedule = dataclasses.replace(self.entry.epsilon(episode_limit), **given)
+        if there.epsilon_final in (None, schedule.end):
+            return schedule
+        return dataclasses.replace(schedule, final=there.epsilon_final, final_steps=self.episodes * episode_limit)
+
+    @property
+    def sharing_start(self) -> int | None:
+        """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
+        if self.teachers and self.share.start_episode is None and self.has_setting("share.start_episode"):
+            return 0  # experienced teachers have something to say from the start
+        usual = self.by_preset.get("share.start_episode")
+        return self.share.start(self.sharing_kind, self.preset, self.episodes, usual)
+
+    @property
+    def mechanism(self) -> Sharing:
+        """How knowledge is shared, with all its options."""
+        share = self.with_preset().share.changed({"start_episode": self.sharing_start})
+        return share.mechanism(self.sharing_kind, self.preset)
+
+    @property
+    def round_episodes(self) -> int:
+        """How many episodes a round plays: `num_envs`, or its default."""
+        if self.num_envs is not None:
+            return self.num_envs
+        if is_foreign(self.env) or self.entry.learner.is_on_policy:
+            return 1
+        return math.gcd(self.episodes, self.by_preset.get("num_envs", USUAL_ENVS))
+
+    @property
+    def chunk_episodes(self) -> int:
+        """How many episodes lie between rows: `report_every`, or what divides the run best."""
+        if self.report_every is not None:
+            return self.report_every
+        wished = min(200, max(20, self.episodes // 200))
+        rounds = self.episodes // self.round_episodes
+        most = min(wished // self.round_episodes, rounds)
+        return next((each for each in range(most, 0, -1) if rounds % each == 0), 1) * self.round_episodes
+
+    @property
+    def evaluation_period(self) -> int:
+        """How many episodes lie between evaluations."""
+        return self.evaluate_every or _share_of(self.episodes, 40, self.chunk_episodes)
+
+    @property
+    def checkpoint_period(self) -> int:
+        """How many episodes lie between checkpoints."""
+        return self.checkpoint_every or _share_of(self.episodes, 8, self.chunk_episodes)
+
+
+def _share_of(episodes: int, parts: int, chunk: int) -> int:
+    """Return about a part of a run, in whole chunks."""
+    return max(round(episodes / parts / chunk), 1) * chunk

@@ -1,0 +1,94 @@
+"""Ways of sharing knowledge, by name, and their options: departures from a preset."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from consmarl.errors import UsageError
+from consmarl.options import OptionField, Options, check_options, joined, option_names
+from consmarl.registry import Registry, check_record, home_of
+from consmarl.sharing.adhoc_td import AdHocTD
+from consmarl.sharing.cons import Cons
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.mechanism import Mechanism, fitted_start
+from consmarl.sharing.none import NoSharing
+from consmarl.sharing.options import Preset
+
+NOBODY = "none"  # the name of the way in which nobody shares
+
+
+@dataclass(frozen=True)
+class SharingEntry:
+    """What a name stands for."""
+
+    summary: str
+    mechanism: type[Sharing]
+
+    @property
+    def options(self) -> list[str]:
+        """The names of its options."""
+        return option_names(self.mechanism)
+
+    def build(self, preset: Preset, **options: Any) -> Sharing:
+        """Build it with the settings of a preset, changed by options."""
+        if issubclass(self.mechanism, Mechanism):
+            return self.mechanism.preset(preset, **options)
+        return self.mechanism(**options)
+
+
+SHARINGS: Registry[SharingEntry] = Registry("way of sharing")
+
+
+def register_sharing(name: str, mechanism: type[Sharing], summary: str = "") -> None:
+    """Make a way of sharing knowledge known by a name.
+
+    `mechanism` is a frozen dataclass derived from `sharing.interface.Sharing`. Most derive from `Mechanism`, which
+    counts, asks and pays, or from `Cons`. Its fields become options, `--share.NAME`; what is written under a field
+    describes it. `PRESETS` of a `Mechanism` says in what presets depart from the fields' defaults.
+    """
+    what = f"the way of sharing {name!r}"
+    check_record(what, mechanism, Sharing)
+    check_options(what, mechanism)
+    joined({each: entry.mechanism for each, entry in SHARINGS.items() if each != name} | {name: mechanism})
+    SHARINGS.add(name, SharingEntry(summary, mechanism), home_of(mechanism))
+
+
+class ShareOptions(Options):
+    """Departures from the preset."""
+
+    group = "share"
+
+    @classmethod
+    def known(cls) -> Mapping[str, OptionField]:
+        """Return the options of all ways of sharing."""
+        return joined({name: entry.mechanism for name, entry in SHARINGS.items()})
+
+    def start(self, kind: str, preset: Preset, episodes: int, usual: int | None = None) -> int | None:
+        """Return after which episode of a run sharing begins; None where nobody shares or it has no start.
+
+        `usual` is when it begins in a long run, by default as the mechanism has it in this preset.
+        """
+        if "start_episode" not in SHARINGS[kind].options:
+            return None
+        if self.start_episode is not None:
+            return int(self.start_episode)
+        if usual is None:
+            built: Any = SHARINGS[kind].build(preset)
+            usual = int(built.start_episode)
+        return usual if preset is Preset.PAPER else fitted_start(usual, episodes)
+
+    def mechanism(self, kind: str, preset: Preset) -> Sharing:
+        """Build the mechanism."""
+        given, entry = self.given(), SHARINGS[kind]
+        for name in given:
+            if name not in entry.options:
+                owners = self.known()[name].owners
+                if kind == NOBODY:
+                    raise UsageError(f"share.{name} is set, and nobody shares: choose --method {' or '.join(owners)}.")
+                raise UsageError(f"share.{name} is an option of {' and '.join(owners)}: {kind} has no such thing.")
+        return entry.build(preset, **given)
+
+
+register_sharing(NOBODY, NoSharing, "nobody asks")
+register_sharing("adhoc-td", AdHocTD, "teachers tell their best action, and students do what most of them say")
+register_sharing("cons", Cons, "teachers tell their best and worst actions, and students take both in with caution")

@@ -1,0 +1,148 @@
+"""What the numbers of a run are: whoever makes a number declares it, and whoever shows it reads the declaration.
+
+Worlds declare their counters, learners what they report of an update, sharing mechanisms their traffic, and the loop
+the rest. A run writes all of it into its facts. A number that nobody declared is still shown, under a title made from
+its name.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from consmarl.errors import UsageError, shown
+from consmarl.records import defaults_of, settle
+
+EVALUATION, TRAINING, LEARNING, SHARING = "Greedy evaluation", "Training", "Learning", "Sharing"
+FAMILIES = (EVALUATION, TRAINING, LEARNING, SHARING)  # in the order in which a reader wants them
+EVALUATED = "evaluation_"  # how names of what greedy episodes came to begin
+# What rows and results say of themselves, beside the metrics.
+BOOKKEEPING = frozenset({"episode", "env_steps", "seconds", "episodes_evaluated", "return_error"})
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that is measured again and again."""
+
+    name: str  # in rows and results
+    title: str = ""  # by default made from the name
+    family: str = TRAINING
+    unit: str = ""
+    more_is_better: bool | None = None  # None where neither is
+    part_of: str | None = None  # a total that says less than its parts, and is left out beside them
+    most: float | None = None  # as much as there is in an episode, so that it can be told as a share
+    by_agent: bool = False  # a list with a number for each agent
+
+    def __post_init__(self) -> None:
+        """Bring what was given into its types, and check it."""
+        settle(self)
+        object.__setattr__(self, "title", self.title or self.name.replace("_", " ").capitalize())
+        if self.most is not None and not 0 < self.most < float("inf"):
+            raise UsageError(f"the most that there is of {self.name} must be above 0 and finite, not {self.most}.")
+        if self.part_of == self.name:
+            raise UsageError(f"{self.name} cannot be a part of itself: name the total that it is a part of.")
+
+
+def place_of(family: str) -> int:
+    """Return a family's place among the others; one that is not ours comes last."""
+    return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
+
+
+def derived(name: str) -> Metric:
+    """Return what a name alone tells of a metric."""
+    is_learned = name == "loss" or name.endswith(("_loss", "_norm", "_error"))
+    return Metric(name, family=LEARNING if is_learned else TRAINING)
+
+
+RETURN = Metric("return", unit="reward", more_is_better=True)
+AGENT_RETURNS = Metric("agent_returns", "Each agent's return", unit="reward", more_is_better=True, by_agent=True)
+EPISODE_STEPS = Metric("episode_steps", "Steps per episode", unit="steps")
+EPSILON = Metric("epsilon", "ε", LEARNING, unit="probability")
+OF_EPISODES = (RETURN, AGENT_RETURNS, EPISODE_STEPS)
+
+# What most learners report of an update.
+LOSS = Metric("loss", family=LEARNING, more_is_better=False)
+TD_ERROR = Metric("td_error", "TD error", LEARNING, unit="reward", more_is_better=False)
+Q_VALUE = Metric("q_value", "Q-value", LEARNING, unit="reward")
+GRADIENT_NORM = Metric("gradient_norm", family=LEARNING)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The metrics of one run or of several, in the order in which a reader wants them; of two of one name the first."""
+
+    metrics: tuple[Metric, ...] = ()
+
+    @cached_property
+    def _declared(self) -> dict[str, Metric]:
+        return {each.name: each for each in reversed(self.metrics)}
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(dict.fromkeys(each.name for each in self.metrics))}
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Names that belong to single numbers in rows and results."""
+        return BOOKKEEPING | {name for name, each in self._declared.items() if not each.by_agent}
+
+    def __getitem__(self, name: str) -> Metric:
+        """Return a metric by the name that it has in rows; one that nobody declared is made sense of by its name."""
+        bare = name.removeprefix(EVALUATED)
+        found = self._declared.get(bare) or derived(bare)
+        return found if bare == name else dataclasses.replace(found, name=name, family=EVALUATION)
+
+    def in_order(self, names: Iterable[str]) -> list[Metric]:
+        """Return the metrics of these names: family by family, declared ones first, totals only without their parts."""
+        there = set(names)
+        return sorted((self[name] for name in there if not self._is_told_in_parts(name, there)), key=self._place)
+
+    def counters(self, names: Iterable[str]) -> list[Metric]:
+        """Return which of the names in a result are counters of the world, in a reader's order."""
+        others = BOOKKEEPING | {each.name for each in OF_EPISODES}
+        others |= {name for name, each in self._declared.items() if each.family in (LEARNING, SHARING)}
+        return self.in_order(set(names) - others)
+
+    def _place(self, metric: Metric) -> tuple[int, str, int, str]:
+        place = self._places.get(metric.name.removeprefix(EVALUATED), len(self._places))
+        return place_of(metric.family), metric.family, place, metric.name
+
+    def _is_told_in_parts(self, name: str, there: set[str]) -> bool:
+        bare = name.removeprefix(EVALUATED)
+        prefix = name.removesuffix(bare)
+        return any(each.part_of == bare and prefix + each.name in there for each in self.metrics)
+
+
+def joined(schemas: Iterable[Schema]) -> Schema:
+    """Return the metrics of several runs together."""
+    return Schema(tuple(each for schema in dict.fromkeys(schemas) for each in schema.metrics))
+
+
+def declared_once(metrics: Iterable[Metric]) -> Schema:
+    """Return the metrics of one run; two of one name are refused, because a row would hold only one of them."""
+    schema = Schema(tuple(metrics))
+    taken = set(BOOKKEEPING)
+    for name in (each.name for each in schema.metrics):
+        if name in taken or name.startswith(EVALUATED):
+            raise UsageError(f"rows of metrics use the name {shown(name)} for something else: give it another one.")
+        taken.add(name)
+    return schema
+
+
+def to_json(schema: Schema) -> list[dict[str, Any]]:
+    """Return declarations as a file holds them: what a field holds anyway is left out."""
+    defaults = defaults_of(Metric)
+    return [
+        {name: value for name, value in dataclasses.asdict(metric).items() if value != defaults[name]}
+        for metric in schema.metrics
+    ]
+
+
+def from_json(declared: Sequence[Mapping[str, Any]]) -> Schema:
+    """Return declarations as a file holds them; what only later versions know of a metric is passed over."""
+    known = {each.name for each in dataclasses.fields(Metric)}
+    for each in declared:
+        if "name" not in each:
+            raise UsageError("each must have a name.")
+    return Schema(tuple(Metric(**{name: each[name] for name in known & each.keys()}) for each in declared))

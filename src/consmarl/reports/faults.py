@@ -1,0 +1,57 @@
+"""What could not be used of the runs' files, in sentences: a number that changes must not change in silence."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from consmarl.files import METRICS, RESULT
+from consmarl.metrics_rows import told
+from consmarl.reports.finals import final
+from consmarl.reports.runs import Run
+from consmarl.reports.words import listed, plural
+
+MOST_NOTES = 6  # at the top of a page; the table of runs has all of them
+MOST_METRICS = 3  # that are named in a sentence
+
+
+class Note(NamedTuple):
+    """Something in one of a run's files that could not be used."""
+
+    file: str
+    text: str  # what follows the file's name in a sentence
+
+
+def fault_notes(runs: Sequence[Run], left_out: Sequence[str]) -> list[str]:
+    """Return a sentence for each run that was left out, and those on what was skipped of the others."""
+    skipped = (f"{run.path / note.file}: {note.text}" for run in runs for note in notes_on(run))
+    return [*(f"A run was left out: {each}" for each in left_out), *skipped]
+
+
+def shortened(notes: Sequence[str]) -> list[str]:
+    """Return as many notes as fit the top of a page, and how many more there are."""
+    if len(notes) <= MOST_NOTES:
+        return list(notes)
+    return [*notes[: MOST_NOTES - 1], f"{len(notes) - MOST_NOTES + 1} more notes of this kind are under Every run."]
+
+
+def notes_on(run: Run) -> list[Note]:
+    """Return what was skipped of a run's files, and what in them is not a number."""
+    notes = []
+    if run.faults:
+        rest = f"the other {plural(len(run.rows), 'row')} {'was' if len(run.rows) == 1 else 'were'} read"
+        notes.append(Note(METRICS, f"skipped {told(run.faults)}; {rest}."))
+    if run.not_finite:
+        where = listed(_places(run))
+        notes.append(Note(METRICS, f"NaN or infinite: {where}; curves have gaps there, and averages leave it out."))
+    reached = final(run)
+    if reached is not None and not math.isfinite(reached.value):
+        file = RESULT if reached.is_finished else METRICS
+        notes.append(Note(file, "the final return is NaN or infinite; the run is in no mean of final returns."))
+    return notes
+
+
+def _places(run: Run) -> list[str]:
+    """Return which metrics are not finite, and how often."""
+    named = [f"{name} {plural(count, 'time')}" for name, count in run.not_finite.items()]
+    num_more = len(named) - MOST_METRICS
+    return named if num_more <= 0 else [*named[:MOST_METRICS], plural(num_more, "other metric")]

@@ -1,0 +1,78 @@
+"""Episodes of learned policies, put into the page itself: one moving picture a group."""
+
+import base64
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
+
+from consmarl.errors import UsageError
+from consmarl.files import POLICY_GIF
+from consmarl.reports.finals import Final, final
+from consmarl.reports.runs import Group, Run, shown_run
+
+MOST_PIXELS = 4_000_000  # ours have a hundredth of it
+
+
+class Picture(NamedTuple):
+    """A policy at work."""
+
+    world: str
+    label: str
+    seed: int
+    final: Final | None
+    num_seeds: int
+    is_median: bool
+    moving: str  # data URIs
+    still: str
+    width: int
+    height: int
+
+
+def pictures(groups: Sequence[Group]) -> list[Picture]:
+    """Return a picture for each group that has any."""
+    return [picture for group in groups if (picture := _picture(group)) is not None]
+
+
+def candidates(group: Group) -> list[Run]:
+    """Return runs in the order in which they may stand for their group: the middle one first, then those near it."""
+    middle = shown_run(group)
+    reached = {id(run): each.value for run in group.runs if (each := final(run)) is not None}
+    if middle is None:
+        return [run for run in group.runs if id(run) in reached] or list(group.runs)
+    target = reached[id(middle)]
+    return sorted(group.runs, key=lambda run: (run is not middle, abs(reached.get(id(run), math.inf) - target)))
+
+
+def _picture(group: Group) -> Picture | None:
+    for run in candidates(group):
+        if (run.path / POLICY_GIF).is_file():
+            moving = (run.path / POLICY_GIF).read_bytes()
+            still, (width, height) = _first_frame(moving, run.path / POLICY_GIF)
+            is_median = run is shown_run(group) and len(group.runs) > 1
+            return Picture(
+                group.world, group.label, run.seed, final(run), len(group.runs), is_median,
+                _data_uri("image/gif", moving), _data_uri("image/png", still), width, height,
+            )  # fmt: skip
+    return None
+
+
+def _first_frame(moving: bytes, path: Path) -> tuple[bytes, tuple[int, int]]:
+    """Return the first frame as PNG, and its size; only what is a GIF is looked at, and only if it is no bomb."""
+    try:
+        # other formats have no business here, and Pillow hands some of them to other programs
+        with Image.open(io.BytesIO(moving), formats=("GIF",)) as picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise UsageError(f"{path} is too large for a report: delete it, or write it anew.")
+            written = io.BytesIO()
+            picture.convert("RGB").quantize().save(written, "PNG", optimize=True)
+            return written.getvalue(), picture.size
+    except (OSError, EOFError, SyntaxError, Image.DecompressionBombError) as error:
+        raise UsageError(f"{path} is not a picture: delete it, or write it anew.") from error
+
+
+def _data_uri(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -1,0 +1,43 @@
+"""What a page shows: a run and some of its episodes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from consmarl.environments.grid import GridWorld
+from consmarl.environments.registry import can_be_drawn, make
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.configuration.pairs import settings_from
+from consmarl.experiments.exchanges import RecordedEpisode
+from consmarl.reports.runs import Run
+from consmarl.sharing.consulting import Consulting
+from consmarl.sharing.interface import Sharing
+from consmarl.sharing.none import ALONE
+from consmarl.sharing.options import Consult
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A run and those of its episodes that are shown."""
+
+    run: Run
+    config: TrainConfig
+    episodes: list[RecordedEpisode]
+    name: str | None = None  # by default what tells it from the other
+    consult: Consult | None = None  # how agents consult each other in these episodes
+    is_alone: bool = False  # whether these are compared with episodes in which agents do
+
+    @cached_property
+    def world(self) -> GridWorld[Any, Any, Any] | None:
+        """The world, if it can be drawn."""
+        if not can_be_drawn(self.config.env):
+            return None
+        world: GridWorld[Any, Any, Any] = make(self.config.env, **settings_from(self.config.set))
+        return world
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """How knowledge is shared in these episodes."""
+        if self.is_alone:
+            return ALONE
+        return self.config.mechanism if self.consult is None else Consulting(self.consult)

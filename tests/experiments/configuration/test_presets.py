@@ -1,0 +1,266 @@
+"""Presets: what they set reaches the run, what a user sets wins, and runs keep what they began with."""
+
+import importlib.util
+import itertools
+import json
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from consmarl import Cons, Preset, TrainConfig, UsageError
+from consmarl.cli import main
+from consmarl.environments.cleanup import Cleanup
+from consmarl.environments.gold_miner import GoldMiner
+from consmarl.environments.registry import WORLDS
+from consmarl.experiments.configuration import presets
+from consmarl.experiments.configuration.as_json import every_setting
+from consmarl.experiments.configuration.defaults import learners_own
+from consmarl.experiments.configuration.methods import METHODS
+from consmarl.experiments.configuration.presets import NOT_FOR_PRESETS, PRESETS, PresetEntry
+from consmarl.experiments.directory import read_config
+from consmarl.experiments.sweeps.command import runs_of
+from consmarl.experiments.sweeps.request import SweepRequest
+from consmarl.experiments.sweeps.studies import STUDIES
+from consmarl.learners.td import Target
+from consmarl.learners.team_networks import Weights
+from consmarl.sharing.options import Eligibility
+
+ROOT = Path(__file__).parents[3]
+SOMEBODY_ELSES = "pettingzoo:nowhere.to_be_found"
+ENVS = ("pgm-6ag", "ft-20", "cleanup", SOMEBODY_ELSES)
+OPEN = {name for name, value in every_setting(TrainConfig()).items() if value is None}
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Put other settings in the place of those of the preset `recommended`, and let worlds set nothing but these."""
+
+    def put(settings, of_cleanup=MappingProxyType({})):
+        monkeypatch.setitem(presets.PRESETS, Preset.RECOMMENDED, PresetEntry("made up", settings))
+        monkeypatch.setattr(GoldMiner, "presets", {})
+        monkeypatch.setattr(Cleanup, "presets", {"recommended": of_cleanup})
+
+    return put
+
+
+@pytest.fixture
+def docs_script():
+    spec = importlib.util.spec_from_file_location("make_preset_table", ROOT / "docs" / "make_preset_table.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PLACES = [pytest.param(preset, env, id=f"{preset.value} {env}") for preset, env in itertools.product(Preset, ENVS)]
+
+
+@pytest.mark.parametrize(("preset", "env"), PLACES)
+def test_every_setting_of_a_preset_is_one_that_some_method_has(preset, env):
+    of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
+    methods = [method for method, entry in METHODS.items() if entry.is_value_based]
+    configs = [TrainConfig(method=method, env=env, preset=preset, sharing="cons") for method in methods]
+    for name in {*PRESETS[preset].settings, *of_world}:
+        assert name in OPEN - NOT_FOR_PRESETS
+        assert any(name in config.by_preset for config in configs), name
+
+
+def test_every_preset_that_a_world_names_exists():
+    for entry in WORLDS.values():
+        assert {*entry.world.presets, *entry.presets} <= {preset.value for preset in Preset}
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_a_run_has_what_its_preset_sets(preset):
+    for method, env in itertools.product(METHODS, ("pgm-3ag", "ft", "cleanup")):
+        config = TrainConfig(method=method, env=env, preset=preset)
+        whole = config.resolved()
+        there = every_setting(whole)
+        assert config.by_preset == {name: there[name] for name in config.by_preset}
+        assert set(config.by_preset) <= set(whole.by_default)
+        learner, learn = config.trainer().learner, whole.learn.given()
+        assert {name: getattr(learner, name) for name in learn} == learn
+        assert learner.optimiser.learning_rate == whole.learning_rate
+
+
+@pytest.mark.parametrize("preset", [Preset.PAPER, Preset.RELEASE])
+def test_paper_and_release_learn_and_explore_as_the_methods_themselves_do(preset):
+    for method, env in itertools.product(METHODS, ENVS):
+        config = TrainConfig(method=method, env=env, preset=preset)
+        assert all(name.startswith("share.") for name in config.by_preset)
+        there = every_setting(config.resolved())
+        assert {name: there[name] for name in learners_own(config)} == learners_own(config)
+        own = "policy" if method == "ga-comm" else "epsilon-greedy"
+        assert there["exploration"] == own
+
+
+MADE_UP = {
+    "hidden_size": 16, "batch_episodes": 7, "bootstrap_time_limit": True, "learn.target": Target.WATKINS,
+    "epsilon_end": 0.2, "weights": Weights.SHARED, "share.temperature": 0.7,
+}  # fmt: skip
+
+
+def test_any_setting_can_be_set_and_what_a_world_sets_wins(made_up):
+    made_up(MADE_UP, {"batch_episodes": 9})
+    cons = TrainConfig(method="cons").trainer()
+    assert (cons.learner.hidden_size, cons.learner.bootstrap_time_limit) == (16, True)
+    assert (cons.learner.weights, cons.learner.target) == (Weights.SHARED, Target.WATKINS)
+    assert (cons.batch_episodes, cons.epsilon.end, cons.sharing.temperature) == (7, 0.2, 0.7)
+    assert TrainConfig(method="cons", env="cleanup").trainer().batch_episodes == 9
+    assert TrainConfig(preset="paper").resolved().batch_episodes == 32
+
+
+def test_a_method_goes_without_what_it_does_not_have(made_up):
+    made_up(MADE_UP)
+    whole = TrainConfig(method="ga-comm").resolved()
+    assert (whole.hidden_size, whole.weights, whole.learn.target, whole.share.temperature) == (64, None, None, None)
+    assert whole.batch_episodes == 32  # which does nothing there
+    assert TrainConfig(method="vdn").resolved().share.temperature is None
+
+
+def test_what_a_user_sets_wins_over_the_preset(made_up):
+    made_up(MADE_UP)
+    given = {"hidden_size": 8, "bootstrap_time_limit": False, "epsilon_end": 0.3, "share.temperature": 0.4}
+    config = TrainConfig(method="cons").with_options({**given, "learn.target": "one-step"})
+    there = every_setting(config.resolved())
+    assert {name: there[name] for name in given} == given
+    assert there["learn.target"] is Target.ONE_STEP
+    assert there["batch_episodes"] == 7
+    assert not {*given, "learn.target"} & set(config.resolved().by_default)
+
+
+def test_what_hangs_on_the_length_of_a_run_fits_it(made_up):
+    made_up({"num_envs": 8, "share.start_episode": 600})
+    runs = [TrainConfig(method="cons", episodes=episodes).resolved() for episodes in (8_000, 1_004)]
+    assert [(run.num_envs, run.share.start_episode) for run in runs] == [(8, 600), (4, 125)]
+    assert TrainConfig(method="ga-comm").resolved().num_envs == 1
+
+
+def test_another_preset_method_or_world_opens_what_nobody_set(made_up):
+    made_up(MADE_UP)
+    whole = TrainConfig(method="iql", discount=0.5).resolved()
+    for changes in ({"preset": "paper"}, {"method": "qmix"}, {"env": "cleanup"}):
+        other = whole.with_options(changes)
+        assert other.resolved() == TrainConfig(discount=0.5).with_options(changes).resolved()
+        assert other.discount == 0.5
+    assert whole.with_options({"seed": 3}).batch_episodes == 7
+
+
+def test_recommended_is_what_is_run_unless_somebody_says_otherwise(tmp_path):
+    assert TrainConfig().preset is Preset.RECOMMENDED
+    assert main(["train", "--write-config", str(tmp_path / "mine.json")]) == 0
+    assert json.loads((tmp_path / "mine.json").read_text())["preset"] == "recommended"
+    assert {run.config.preset for run in runs_of(SweepRequest(methods=("iql", "cons")))} == {Preset.RECOMMENDED}
+
+
+def test_studies_are_run_as_the_paper_says():
+    for study in STUDIES.values():
+        for run in study.sweep(0.1).runs() if study.env else []:
+            assert run.config.preset is Preset.PAPER
+
+
+def without_newer_settings(config):
+    """Return a run's file as versions wrote it before targets and optimisers could be chosen."""
+    read = json.loads(config.resolved().to_json())
+    newer = {"optimiser", "learning_rate_end", "learn.target", "learn.trace_decay", "learn.averages_weights",
+             "share.eligibility", "share.hope_margin"}  # fmt: skip
+    for group in ("learn", "share"):
+        read[group] = {name: value for name, value in read[group].items() if f"{group}.{name}" not in newer}
+    read["by_default"] = [name for name in read["by_default"] if name not in newer]
+    return {name: value for name, value in read.items() if name not in newer}
+
+
+def test_an_older_run_keeps_learning_as_it_did(tmp_path):
+    old = without_newer_settings(TrainConfig(method="cons", preset="recommended"))
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    read = [
+        read_config(tmp_path),
+        TrainConfig.from_file(tmp_path / "config.json"),
+        TrainConfig.from_json(json.dumps(old)),
+    ]
+    for config in read:
+        learner = config.trainer().learner
+        assert (learner.target, learner.averages_weights) == (Target.ONE_STEP, False)
+        assert (type(learner.optimiser).__name__, learner.optimiser.final_share) == ("RMSprop", 1.0)
+        assert config.preset is Preset.RECOMMENDED
+        # asked for another method, it is that of today
+        assert config.with_options({"method": "vdn"}).resolved() == TrainConfig(method="vdn").resolved()
+
+
+def test_an_older_run_keeps_its_teachers_whatever_a_preset_chooses_later(tmp_path, monkeypatch):
+    old = without_newer_settings(TrainConfig(method="cons", preset="recommended"))
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    later = {Preset.RECOMMENDED: dict(eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5)}
+    monkeypatch.setattr(Cons, "PRESETS", Cons.PRESETS | later)
+    assert TrainConfig(method="cons").mechanism.eligibility is Eligibility.MORE_HOPEFUL
+    then = read_config(tmp_path).mechanism
+    assert (then.eligibility, then.hope_margin) == (Eligibility.EITHER, 0.0)
+
+
+def test_a_run_from_before_there_were_presets_is_the_papers(tmp_path):
+    (tmp_path / "config.json").write_text('{"env": "pgm-3ag", "episodes": 400}')
+    assert read_config(tmp_path).resolved() == TrainConfig(preset="paper", episodes=400).resolved()
+    by_hand = TrainConfig.from_file(tmp_path / "config.json")  # which somebody might have written today
+    assert by_hand.preset is Preset.RECOMMENDED
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (dict(learn={"trace_decay": 1.5}), r"learn\.trace_decay must lie between 0 and 1, not 1\.5\."),
+        (dict(learn={"trace_decay": -0.1}), r"learn\.trace_decay must lie between 0 and 1, not -0\.1\."),
+        (
+            dict(learning_rate_end=2),
+            r"learning_rate_end must be above 0 and at most 1, not 2\.0: .* fall but not rise\.",
+        ),
+        (dict(learning_rate_end=0), r"learning_rate_end must be above 0 and at most 1, not 0\.0"),
+        (dict(learning_rate=0), r"learning_rate must be above 0, not 0\.0\."),
+        (
+            dict(method="ga-comm", learn={"target": "optimistic"}),
+            r"learn\.target is an option of .*: ga-comm has no such",
+        ),
+        (dict(method="qmix", learn={"target_memory": "whole-episode"}), r"learn\.target_memory is an option of iql, "),
+        (dict(method="ga-comm", exploration="epsilon-greedy"), "ga-comm draws from the policy that it learns"),
+        (dict(preset="recomended"), "preset has no value 'recomended': did you mean 'recommended'"),
+    ],
+)
+def test_wrong_values_get_a_sentence(settings, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        TrainConfig(**settings)
+
+
+def test_the_page_shows_what_the_presets_set(docs_script):
+    page = docs_script.PAGE.read_text(encoding="utf-8")
+    assert docs_script.with_table(page) == page, "run `python docs/make_preset_table.py`"
+    assert docs_script.table().count("\n") > len(Preset)
+
+
+def test_the_list_has_a_line_for_every_preset(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(entry.summary in shown for entry in PRESETS.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (["--bootstrap-time-limit", "--learn.double-q"], (True, True)),
+        (["--no-bootstrap-time-limit", "--no-learn.double-q"], (False, False)),
+        (["--bootstrap_time_limit", "False", "--learn.double-q=True"], (False, True)),
+        ([], (None, None)),
+    ],
+)
+def test_a_switch_that_may_be_left_open_needs_no_value(words, values, tmp_path):
+    assert main(["train", *words, "--write-config", str(tmp_path / "mine.json")]) == 0
+    written = TrainConfig.from_file(tmp_path / "mine.json")
+    assert (written.bootstrap_time_limit, written.learn.double_q) == values
+
+
+def test_a_switch_beside_a_file_is_by_default_no_longer(tmp_path):
+    (tmp_path / "config.json").write_text(TrainConfig().resolved().to_json())
+    words = ["--config", str(tmp_path / "config.json"), "--no-bootstrap-time-limit"]
+    assert main(["train", *words, "--write-config", str(tmp_path / "mine.json")]) == 0
+    written = TrainConfig.from_file(tmp_path / "mine.json")
+    assert written.bootstrap_time_limit is False
+    assert "bootstrap_time_limit" not in written.by_default
+    assert "learning_rate" in written.by_default
