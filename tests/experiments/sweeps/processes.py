@@ -21,3 +21,7 @@ def children_of(parent):
 
 def is_alive(pid):
     return fact_of(pid, 0) not in (None, "Z")
+
+
+def is_paused(pid):
+    return fact_of(pid, 0) == "T"

@@ -8,11 +8,12 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.experiments.small import COMMAND, ONLY_READING, SMALL, assert_same_run, rows
-from tests.experiments.sweeps.processes import children_of, is_alive
+from tests.experiments.sweeps.processes import children_of, is_alive, is_paused
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
@@ -121,6 +122,15 @@ def wait_until(has_happened, seconds=120):
         time.sleep(0.02)
 
 
+def paused_children_of(parent):
+    """The children of a process that are alive, all of them paused; none as long as one still runs."""
+    children = [pid for pid in children_of(parent) if is_alive(pid)]
+    for child in children:
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(child, signal.SIGSTOP)
+    return children if all(is_paused(child) for child in children) else []
+
+
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes as Linux shows them")
 def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no_row(alone, tmp_path):
     settings = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | ONLY_READING)
@@ -128,18 +138,21 @@ def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no
     with sweep:
         second = tmp_path / RUNS[1].name / "metrics.jsonl"
         wait_until(lambda: second.exists() and second.read_text().count("\n") > 20)
+        # paused workers cannot finish their runs, however long the rest of this test takes
+        wait_until(lambda: paused_children_of(sweep.pid))
         repeated = subprocess.run([COMMAND, *ARGUMENTS, tmp_path], capture_output=True, text=True, check=False)
         assert repeated.returncode == 2
         assert "a sweep in" in repeated.stderr
         assert "is under way" in repeated.stderr
-        workers = children_of(sweep.pid)
-        assert workers
+        killed, *others = paused_children_of(sweep.pid)
         # one worker is killed alone, as by a system that runs out of memory: the sweep goes on and tells of it
-        os.kill(workers[0], signal.SIGKILL)
+        os.kill(killed, signal.SIGKILL)
         wait_until(lambda: "SIGKILL" in sweep.stdout.readline())
-        wait_until(lambda: children_of(sweep.pid) and workers[0] not in children_of(sweep.pid))
+        wait_until(lambda: children_of(sweep.pid) and killed not in children_of(sweep.pid))
         workers = children_of(sweep.pid)
         sweep.kill()
+        for worker in others:
+            os.kill(worker, signal.SIGCONT)
         sweep.communicate()
     wait_until(lambda: not any(is_alive(pid) for pid in workers), seconds=20)
     finished = subprocess.run([COMMAND, *ARGUMENTS, tmp_path], **settings, check=False)
