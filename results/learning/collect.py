@@ -1,9 +1,10 @@
-"""Collect finished runs, print the table and draw the curves.
+"""Collect finished runs, print the tables and draw the curves.
 
-    python results/learning/collect.py runs/learning    # reads runs, writes runs.json, prints the table, draws curves
+    python results/learning/collect.py runs/learning    # adds runs to runs.json, prints the tables, draws the curves
     python results/learning/collect.py                  # prints and draws what runs.json holds (needs matplotlib)
 
-A run's variant is the first part of its path below the folder that is named: `runs/learning/recommended/…`.
+`run.py` makes the runs. A run's variant is the first part of its path below the folder that is named,
+`runs/learning/recommended/…`, or the second below `ablation`.
 """
 
 import json
@@ -14,10 +15,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from run import ABLATION, folder_of
 
 from consmarl.reports.statistics import band, interval
 
 HERE = Path(__file__).parent
+WHOLE = next(iter(ABLATION))  # the variant that lacks nothing
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
 # Mean team returns: examples/scripted_*.py (400 episodes, seed 1), and the weights that the paper's authors released.
 SCRIPTS = {"pgm-3ag": 23.7, "pgm-6ag": 176.2, "ft": 8.7, "cleanup": 140.0}
@@ -28,12 +31,13 @@ Run = dict[str, Any]
 
 def read(run: Path, root: Path) -> Run:
     """Return what is kept of a finished run."""
+    first, second, *_ = run.relative_to(root).parts
     config = json.loads((run / "config.json").read_text())
     result = json.loads((run / "result.json").read_text())
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return {
         "world": config["env"],
-        "variant": run.relative_to(root).parts[0],
+        "variant": f"{first}/{second}" if first == "ablation" else first,
         "seed": config["seed"],
         "episodes": config["episodes"],
         "return": round(result["return"], 3),
@@ -45,10 +49,16 @@ def read(run: Path, root: Path) -> Run:
     }
 
 
-def collected(root: Path) -> list[Run]:
-    """Read all finished runs below a folder."""
-    runs = [read(path.parent, root) for path in root.rglob("result.json")]
-    return sorted(runs, key=lambda run: (run["world"], run["variant"], run["episodes"], run["seed"]))
+def identity(run: Run) -> tuple[str, str, int, int]:
+    """Return what tells a run from the others."""
+    return run["world"], run["variant"], run["episodes"], run["seed"]
+
+
+def collected(root: Path, before: list[Run]) -> list[Run]:
+    """Read all finished runs below a folder; they take the place of like ones that were collected before."""
+    runs = {identity(run): run for run in before}
+    runs |= {identity(run): run for run in (read(path.parent, root) for path in root.rglob("result.json"))}
+    return [runs[key] for key in sorted(runs)]
 
 
 def groups(runs: list[Run]) -> dict[tuple[str, str, int], list[Run]]:
@@ -67,6 +77,36 @@ def print_table(runs: list[Run]) -> None:
         seeds = ", ".join(f"{run['return']:.1f}" for run in group).replace("-", "−")
         mean = f"{estimate:.1f} [{low:.1f}, {high:.1f}]" if len(group) > 1 else f"{estimate:.1f}"
         print(f"| `{world}` | {variant} | {episodes:,} | {len(group)} | {mean.replace('-', '−')} | {seeds} |")
+
+
+def print_ablation(runs: list[Run]) -> None:
+    """Print what becomes of final return and area under the curve without each ingredient, seed by seed."""
+    by_variant = {variant: group for (_, variant, _), group in groups(runs).items()}
+    whole = by_variant.pop("ablation/" + folder_of(WHOLE), None)
+    if whole is None:
+        return
+    names = {"ablation/" + folder_of(name): name for name in ABLATION}
+    reference = {run["seed"]: run for run in whole}
+    print("\n| variant | n | final return | difference [95 %] | area | difference [95 %] |\n|---|---|---|---|---|---|")
+    _print_row(WHOLE, whole, reference)
+    for variant in sorted(by_variant, key=list(names).index):
+        _print_row(names[variant], by_variant[variant], reference)
+
+
+def _print_row(name: str, group: list[Run], reference: dict[int, Run]) -> None:
+    cells = []
+    for measure in (lambda run: run["return"], area):
+        values = [measure(run) for run in group]
+        gaps = [measure(run) - measure(reference[run["seed"]]) for run in group if run["seed"] in reference]
+        estimate, low, high = interval(gaps)
+        gap = "" if not any(gaps) else f"{estimate:+.1f} [{low:+.1f}, {high:+.1f}]"
+        cells += [f"{np.mean(values):.1f}", gap]
+    print(f"| {name} | {len(group)} | {' | '.join(cells)} |".replace("-", "−"))
+
+
+def area(run: Run) -> float:
+    """Return the mean of a run's evaluations: the area under its curve, in units of return."""
+    return float(np.mean([value for _, value in run["evaluations"]]))
 
 
 def draw(runs: list[Run], world: str) -> None:
@@ -93,13 +133,15 @@ def draw(runs: list[Run], world: str) -> None:
 def main() -> None:
     """Collect where a folder is named; print and draw."""
     kept = HERE / "runs.json"
+    runs: list[Run] = json.loads(kept.read_text())
     if len(sys.argv) > 1:
-        runs = collected(Path(sys.argv[1]))
+        runs = collected(Path(sys.argv[1]), runs)
         kept.write_text(json.dumps(runs, separators=(",", ":")).replace("},{", "},\n{") + "\n")
-    runs = json.loads(kept.read_text())
-    print_table(runs)
-    for world in sorted({run["world"] for run in runs}):
-        draw(runs, world)
+    curves = [run for run in runs if not run["variant"].startswith("ablation/")]
+    print_table(curves)
+    print_ablation([run for run in runs if run["variant"].startswith("ablation/")])
+    for world in sorted({run["world"] for run in curves}):
+        draw(curves, world)
 
 
 if __name__ == "__main__":

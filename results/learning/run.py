@@ -1,0 +1,77 @@
+"""Make the runs that `collect.py` collects; what is finished is not run again.
+
+    python results/learning/run.py recommended --envs pgm-6ag --seeds 106 108    # IQL with the preset recommended
+    python results/learning/run.py ablation                                      # pgm-3ag, without one ingredient each
+
+`--out` names another place than runs/learning, `--workers` how many runs go on at once.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import consmarl
+
+EPISODES = {"pgm-3ag": 40_000, "pgm-6ag": 14_000, "ft": 30_000, "cleanup": 24_000}
+FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
+    "pgm-3ag": (100, 101, 102, 103, 104),
+    "pgm-6ag": (105, 106, 107, 108, 109),
+    "ft": (100, 101, 102, 103, 104),
+    "cleanup": (101, 102, 103, 104, 105),
+}
+ABLATION_EPISODES = 10_000
+ABLATION_SEEDS = (200, 201, 202, 203, 204)
+# Each variant is the preset recommended with these settings instead of its own.
+ABLATION: dict[str, dict[str, Any]] = {
+    "all ingredients": {},
+    "one-step target": {"learn.target": "one-step"},
+    "Watkins' target": {"learn.target": "watkins"},
+    "optimism never fades": {"learn.settle_after": 1},
+    "no trace tolerance": {"learn.trace_tolerance": 0},
+    "no footprints": {"learn.footprints": False},
+    "no coverage bonus": {"coverage_bonus": 0},
+    "no mirrored episodes": {"mirror_episodes": False},
+    "newest weights": {"learn.averages_weights": False},
+    "plain head": {"learn.head": "plain"},
+    "target remembers next observation": {"learn.target_memory": "next-observations"},
+    "RMSprop, 5e-4": {"optimiser": "rmsprop", "learning_rate": 5e-4},
+    "constant learning rate": {"learning_rate_end": 1},
+    "epsilon-greedy": {"exploration": "epsilon-greedy"},
+    "with double Q": {"learn.double_q": True},
+}
+
+
+def folder_of(variant: str) -> str:
+    """Return the name of a variant's folder."""
+    return "".join(letter if letter.isalnum() or letter == "-" else "_" for letter in variant)
+
+
+def run(variant: str, env: str, seeds: Sequence[int], options: dict[str, Any], out: Path, workers: int | None) -> None:
+    """Run IQL with all seeds that are missing."""
+    everything = {"evaluation_episodes": 400, **options}
+    consmarl.sweep(["iql"], [env], seeds, options=everything, out=out / folder_of(variant), workers=workers)
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("recommended", "ablation"))
+    parser.add_argument("--envs", nargs="+", choices=list(EPISODES), default=list(EPISODES))
+    parser.add_argument("--variants", nargs="+", choices=list(ABLATION), default=list(ABLATION))
+    parser.add_argument("--seeds", nargs="+", type=int)
+    parser.add_argument("--out", type=Path, default=Path("runs/learning"))
+    parser.add_argument("--workers", type=int)
+    asked = parser.parse_args()
+    if asked.what == "recommended":
+        for env in asked.envs:
+            options = {"episodes": EPISODES[env]}
+            run("recommended", env, asked.seeds or FRESH_SEEDS[env], options, asked.out, asked.workers)
+        return
+    for variant in asked.variants:
+        options = {"episodes": ABLATION_EPISODES, **ABLATION[variant]}
+        run(variant, "pgm-3ag", asked.seeds or ABLATION_SEEDS, options, asked.out / "ablation", asked.workers)
+
+
+if __name__ == "__main__":
+    main()
