@@ -17,7 +17,7 @@ from consmarl.experiments.configuration import presets
 from consmarl.experiments.configuration.as_json import every_setting
 from consmarl.experiments.configuration.defaults import learners_own
 from consmarl.experiments.configuration.methods import METHODS
-from consmarl.experiments.configuration.presets import NOT_FOR_PRESETS, PRESETS, PresetEntry
+from consmarl.experiments.configuration.presets import IF_SHARING, NOT_FOR_PRESETS, PRESETS, PresetEntry
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.sweeps.command import runs_of
 from consmarl.experiments.sweeps.request import SweepRequest
@@ -60,9 +60,25 @@ def test_every_setting_of_a_preset_is_one_that_some_method_has(preset, env):
     of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
     methods = [method for method, entry in METHODS.items() if entry.is_value_based]
     configs = [TrainConfig(method=method, env=env, preset=preset, sharing="cons") for method in methods]
-    for name in {*PRESETS[preset].settings, *of_world}:
+    for name in {each.removeprefix(IF_SHARING) for each in {*PRESETS[preset].settings, *of_world}}:
         assert name in OPEN - NOT_FOR_PRESETS
         assert any(name in config.by_preset for config in configs), name
+
+
+def test_a_preset_may_set_something_else_where_agents_share(made_up):
+    made_up(
+        {"epsilon_anneal_steps": 900, "if_sharing.epsilon_anneal_steps": 300},
+        of_cleanup={"epsilon_anneal_steps": 800, "if_sharing.optimiser": "adam"},
+    )
+    alone, sharing = (TrainConfig(method=method, env="pgm-3ag") for method in ("iql", "cons"))
+    assert alone.by_preset == {"epsilon_anneal_steps": 900}
+    assert sharing.by_preset == {"epsilon_anneal_steps": 300}
+    assert TrainConfig(method="iql", env="pgm-3ag", sharing="adhoc-td").by_preset == {"epsilon_anneal_steps": 300}
+    assert TrainConfig(method="cons", env="pgm-3ag", epsilon_anneal_steps=7).resolved().epsilon_anneal_steps == 7
+    # what an environment sets wins over what holds everywhere
+    assert TrainConfig(method="iql", env="cleanup").by_preset == {"epsilon_anneal_steps": 800}
+    of_team = TrainConfig(method="cons", env="cleanup").by_preset
+    assert of_team == {"epsilon_anneal_steps": 800, "optimiser": "adam"}
 
 
 def test_every_preset_that_a_world_names_exists():

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from consmarl.environments.registry import WORLDS
 from consmarl.experiments.configuration.methods import METHODS
+from consmarl.experiments.configuration.sharings import NOBODY
 from consmarl.learners.iql import TargetMemory
 from consmarl.learners.optimiser import OptimiserKind
 from consmarl.learners.td import Target
@@ -24,12 +25,16 @@ class PresetEntry(NamedTuple):
     """What a preset's name stands for."""
 
     summary: str
-    # for all methods that have values of actions, and the setting; named as in TrainConfig, and `learn.NAME`
+    # for all methods that have action values and the setting; named as in TrainConfig, and `learn.NAME`; with
+    # `if_sharing.` in front for teams that share
     settings: Mapping[str, Any]
 
 
 # A preset may set whatever can be left open, except for what decides which settings hold, and periods.
 NOT_FOR_PRESETS = frozenset({"sharing", "report_every", "evaluate_every", "checkpoint_every"})
+
+# A setting with this in front of its name holds only where agents share: "if_sharing.epsilon_anneal_steps".
+IF_SHARING = "if_sharing."
 
 PRESETS: dict[Preset, PresetEntry] = {
     Preset.PAPER: PresetEntry("as the paper says; its figures are made with it", {}),
@@ -53,10 +58,20 @@ PRESETS: dict[Preset, PresetEntry] = {
 
 
 def settings_of(preset: Preset, method: str, sharing: str, env: str) -> dict[str, Any]:
-    """Return what a preset sets for a method with this sharing in a world."""
+    """Return what a preset sets for a method with this sharing in an environment."""
     entry = METHODS[method]
     if not entry.is_value_based:
         return {}
     of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
-    found = {**PRESETS[preset].settings, **of_world}
+    shares = sharing != NOBODY
+    found = _chosen(PRESETS[preset].settings, shares=shares) | _chosen(of_world, shares=shares)
     return {name: value for name, value in found.items() if entry.has_setting(name, sharing)}
+
+
+def _chosen(settings: Mapping[str, Any], *, shares: bool) -> dict[str, Any]:
+    """Return settings with those that only sharing teams have in place of the usual ones, or without them."""
+    usual = {name: value for name, value in settings.items() if not name.startswith(IF_SHARING)}
+    if not shares:
+        return usual
+    special = {name.removeprefix(IF_SHARING): value for name, value in settings.items() if name not in usual}
+    return {**usual, **special}
