@@ -1,7 +1,7 @@
 """Make the runs that `collect.py` collects; what is finished is not run again.
 
-    python results/learning/run.py recommended --envs pgm-6ag --seeds 106 108    # IQL with the preset recommended
-    python results/learning/run.py ablation                                      # pgm-3ag, without one ingredient each
+    python -m results.learning.run recommended --envs pgm-6ag --seeds 106 108    # IQL with the preset recommended
+    python -m results.learning.run ablation                                      # pgm-3ag, without one ingredient each
 
 `--out` names another place than runs/learning, `--workers` how many runs go on at once.
 """

@@ -1,7 +1,7 @@
 """Make the runs that `collect.py` collects: sharing and its rivals on one learner. Finished runs are not run again.
 
-    python results/sharing/run.py --envs pgm-6ag --seeds 110 111
-    python results/sharing/run.py --variants iql cons              # on every environment, with its own seeds
+    python -m results.sharing.run --envs pgm-6ag --seeds 110 111
+    python -m results.sharing.run --variants iql cons              # on every environment, with its own seeds
 
 `--out` names another place than runs/sharing, `--workers` how many runs go on at once.
 """

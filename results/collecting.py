@@ -1,0 +1,91 @@
+"""What the collecting scripts have in common: small files of finished runs, and figures with every seed in them."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from consmarl.reports.statistics import area_under_curve, band
+
+# Mean team returns: examples/scripted_*.py (400 episodes, seed 1), and the weights that the paper's authors released.
+SCRIPTS = {"pgm-3ag": 23.7, "pgm-6ag": 176.2, "ft": 8.7, "cleanup": 140.0}
+RELEASED = {"pgm-3ag": 14.1, "pgm-6ag": 19.7, "ft": 2.9, "cleanup": 74.6}
+COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
+
+Run = dict[str, Any]
+VariantOf = Callable[[tuple[str, ...]], str]  # of the parts of a run's path below the root
+
+
+def collected(root: Path, kept: Path, variant_of: VariantOf) -> list[Run]:
+    """Add all finished runs below a folder to those in a file, in place of like ones; return them all."""
+    before: list[Run] = json.loads(kept.read_text()) if kept.exists() else []
+    found = [_read(path.parent, variant_of(path.relative_to(root).parts)) for path in root.rglob("result.json")]
+    runs = {_identity(run): run for run in (*before, *found)}
+    in_order = [runs[key] for key in sorted(runs)]
+    kept.write_text(json.dumps(in_order, separators=(",", ":")).replace("},{", "},\n{") + "\n")
+    return in_order
+
+
+def _read(run: Path, variant: str) -> Run:
+    config = json.loads((run / "config.json").read_text())
+    result = json.loads((run / "result.json").read_text())
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "world": config["env"],
+        "variant": variant,
+        "seed": config["seed"],
+        "episodes": config["episodes"],
+        "return": round(result["return"], 3),
+        "return_error": round(result["return_error"], 3),
+        **{name: round(result[name], 3) for name in COUNTERS if name in result},
+        "evaluations": [
+            (row["episode"], round(row["evaluation_return"], 2)) for row in rows if "evaluation_return" in row
+        ],
+    }
+
+
+def _identity(run: Run) -> tuple[str, str, int, int]:
+    return run["world"], run["variant"], run["episodes"], run["seed"]
+
+
+def groups(runs: Iterable[Run]) -> dict[tuple[str, str, int], list[Run]]:
+    """Return the runs that differ in nothing but the seed, by environment, variant and length."""
+    found = defaultdict(list)
+    for run in runs:
+        found[run["world"], run["variant"], run["episodes"]].append(run)
+    return found
+
+
+def area(run: Run) -> float:
+    """Return the area under a run's curve over its span of episodes: its height on average."""
+    return area_under_curve(*np.array(run["evaluations"]).T)
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Write one number a seed."""
+    return ", ".join(f"{value:.1f}" for value in values).replace("-", "−")
+
+
+def draw(path: Path, world: str, curves: dict[str, Sequence[Run]]) -> None:
+    """Draw curves by label: every seed thin, the mean and its interval on top, and what others reach as lines."""
+    figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    for number, (label, group) in enumerate(curves.items()):
+        colour = f"C{number}"
+        episodes = np.array([episode for episode, _ in group[0]["evaluations"]])
+        values = np.array([[value for _, value in run["evaluations"]] for run in group])
+        axis.plot(episodes, values.T, color=colour, alpha=0.25, linewidth=0.7)
+        estimate, low, high = band(values)
+        axis.fill_between(episodes, low, high, color=colour, alpha=0.15, linewidth=0)
+        axis.plot(episodes, estimate, color=colour, linewidth=2, label=f"{label} (n = {len(group)})")
+    axis.axhline(SCRIPTS[world], color="black", linestyle="--", linewidth=1, label="script with the same eyes")
+    axis.axhline(RELEASED[world], color="grey", linestyle=":", linewidth=1.2, label="released CONS weights")
+    axis.set(xlabel="episodes", ylabel="team return, greedy", title=world)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False, loc="lower right")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

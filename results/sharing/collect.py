@@ -1,0 +1,99 @@
+"""Collect finished runs, print the tables and draw the curves; from the repository's folder:
+
+    python -m results.sharing.collect runs/sharing    # adds runs to runs.json, prints the tables, draws the curves
+    python -m results.sharing.collect                 # prints and draws what runs.json holds (needs matplotlib)
+
+`run.py` makes the runs, each below a folder named after its variant: `runs/sharing/cons/…`.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from results.collecting import Run, area, collected, draw, groups, numbers
+from results.sharing.run import SETTINGS, VARIANTS
+
+from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
+
+HERE = Path(__file__).parent
+LEVELS = {"pgm-3ag": 10.0, "pgm-6ag": 40.0}
+LABELS = {
+    "iql": "IQL, long exploration",
+    "iql-short": "IQL, short exploration",
+    "cons": "CONS, short exploration",
+    "cons-long": "CONS, long exploration",
+    "adhoc-td": "AdHocTD, short exploration",
+    "seql": "SEQL, long exploration",
+}
+
+Measure = Callable[[Run], float]
+
+
+def final(run: Run) -> float:
+    """Return the team return after training."""
+    return float(run["return"])
+
+
+def to_level(run: Run) -> float:
+    """Return after how many episodes a run holds the level of its environment; the whole run where it never does."""
+    episodes, values = np.array(run["evaluations"]).T
+    return episodes_to_reach(episodes, values, LEVELS[run["world"]]) or float(run["episodes"])
+
+
+MEASURES: dict[str, Measure] = {"final return": final, "area under the curve": area, "episodes to the level": to_level}
+
+
+def print_returns(world: str, by_variant: dict[str, list[Run]]) -> None:
+    """Print what each variant reached, with every seed."""
+    print(f"\n{world}, {SETTINGS[world].episodes:,} episodes, level {LEVELS[world]:g}\n")
+    print("| variant | n | final return, seeds | mean | area, mean | episodes to the level, mean |")
+    print("|---|---|---|---|---|---|")
+    for variant in [name for name in VARIANTS if name in by_variant]:
+        group = by_variant[variant]
+        means = [np.mean([measure(run) for run in group]) for measure in MEASURES.values()]
+        cells = [f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:,.0f}"]
+        row = f"| {LABELS[variant]} | {len(group)} | {numbers(map(final, group))} | {' | '.join(cells)} |"
+        print(row.replace("-", "−"))
+
+
+def print_comparisons(by_variant: dict[str, list[Run]]) -> None:
+    """Print how CONS differs from its rivals, seed by seed."""
+    print("\n| CONS against | measure | n | difference, mean [95 %] | seeds | probability of improvement |")
+    print("|---|---|---|---|---|---|")
+    for rival in [name for name in VARIANTS if name in by_variant and name != "cons"]:
+        for name, measure in MEASURES.items():
+            ours, theirs = ({run["seed"]: measure(run) for run in by_variant[each]} for each in ("cons", rival))
+            seeds = [seed for seed in ours if seed in theirs]
+            if not seeds:
+                continue
+            gaps = [ours[seed] - theirs[seed] for seed in seeds]
+            estimate, low, high = interval(gaps)
+            sign = -1 if measure is to_level else 1  # fewer episodes are better
+            chance = probability_of_improvement(
+                [sign * ours[seed] for seed in seeds], [sign * theirs[seed] for seed in seeds]
+            )
+            row = f"| {LABELS[rival]} | {name} | {len(seeds)} | {estimate:+.1f} [{low:+.1f}, {high:+.1f}] "
+            row += f"| {numbers(gaps)} | {chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}] |"
+            print(row.replace("-", "−"))
+
+
+def main() -> None:
+    """Collect where a folder is named; print and draw."""
+    kept = HERE / "runs.json"
+    by_folder = collected(Path(sys.argv[1]), kept, lambda parts: parts[0]) if len(sys.argv) > 1 else None
+    runs: list[Run] = json.loads(kept.read_text()) if by_folder is None else by_folder
+    for world in sorted({run["world"] for run in runs}):
+        by_variant = {
+            variant: group for (_, variant, _), group in groups(r for r in runs if r["world"] == world).items()
+        }
+        print_returns(world, by_variant)
+        if "cons" in by_variant:
+            print_comparisons(by_variant)
+        curves = {LABELS[variant]: by_variant[variant] for variant in VARIANTS if variant in by_variant}
+        draw(HERE / f"{world}.png", world, curves)
+
+
+if __name__ == "__main__":
+    main()
