@@ -70,8 +70,15 @@ def numbers(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.1f}" for value in values).replace("-", "−")
 
 
-def draw(path: Path, world: str, curves: dict[str, Sequence[Run]]) -> None:
-    """Draw curves by label: every seed thin, the mean and its interval on top, and what others reach as lines."""
+def lines_of(world: str) -> dict[str, float]:
+    """Return what others reach in an environment."""
+    return {"script with the same eyes": SCRIPTS[world], "released CONS weights": RELEASED[world]}
+
+
+def draw(
+    path: Path, title: str, curves: dict[str, Sequence[Run]], lines: dict[str, float], across: str = "episodes"
+) -> None:
+    """Draw curves by label: every seed thin, the mean and its interval on top; `lines` are levels to compare with."""
     figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
     for number, (label, group) in enumerate(curves.items()):
         colour = f"C{number}"
@@ -81,9 +88,9 @@ def draw(path: Path, world: str, curves: dict[str, Sequence[Run]]) -> None:
         estimate, low, high = band(values)
         axis.fill_between(episodes, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.plot(episodes, estimate, color=colour, linewidth=2, label=f"{label} (n = {len(group)})")
-    axis.axhline(SCRIPTS[world], color="black", linestyle="--", linewidth=1, label="script with the same eyes")
-    axis.axhline(RELEASED[world], color="grey", linestyle=":", linewidth=1.2, label="released CONS weights")
-    axis.set(xlabel="episodes", ylabel="team return, greedy", title=world)
+    for (label, level), style in zip(lines.items(), (("black", "--"), ("grey", ":")), strict=True):
+        axis.axhline(level, color=style[0], linestyle=style[1], linewidth=1.1, label=label)
+    axis.set(xlabel=across, ylabel="team return, greedy", title=title)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.3)
     axis.legend(frameon=False, loc="lower right")

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from results.collecting import Run, area, collected, draw, groups, numbers
+from results.collecting import Run, area, collected, draw, groups, lines_of, numbers
 from results.learning.run import ABLATION, folder_of
 
 from consmarl.reports.statistics import interval
@@ -71,7 +71,8 @@ def main() -> None:
     print_ablation([run for run in runs if run["variant"].startswith(OF_ABLATION)])
     for world in sorted({run["world"] for run in curves}):
         of_world = groups(run for run in curves if run["world"] == world)
-        draw(HERE / f"{world}.png", world, {f"IQL, {variant}": group for (_, variant, _), group in of_world.items()})
+        labelled = {f"IQL, {variant}": group for (_, variant, _), group in of_world.items()}
+        draw(HERE / f"{world}.png", world, labelled, lines_of(world))
 
 
 if __name__ == "__main__":

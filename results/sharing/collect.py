@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from results.collecting import Run, area, collected, draw, groups, numbers
+from results.collecting import Run, area, collected, draw, groups, lines_of, numbers
 from results.sharing.run import SETTINGS, VARIANTS
 
 from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
@@ -92,7 +92,7 @@ def main() -> None:
         if "cons" in by_variant:
             print_comparisons(by_variant)
         curves = {LABELS[variant]: by_variant[variant] for variant in VARIANTS if variant in by_variant}
-        draw(HERE / f"{world}.png", world, curves)
+        draw(HERE / f"{world}.png", world, curves, lines_of(world))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""A newcomer among experts: how soon its team is as good as the experts were. From the repository's folder:
+
+    python -m results.sharing.newcomers runs/newcomers    # trains what is missing, writes newcomers.json, draws
+    python -m results.sharing.newcomers                   # prints and draws what newcomers.json holds
+
+The experts are three agents of one IQL run. Agent 0 leaves; an agent that knows nothing takes its seat. The experts act
+and teach but no longer learn. The newcomer learns alone (IQL, with the exploration that suits it best), or asks (CONS,
+from the first episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from results.collecting import Run, collected, draw, groups, numbers
+
+import consmarl
+from consmarl.reports.statistics import episodes_to_reach, interval
+
+HERE = Path(__file__).parent
+ENV, EPISODES, SEEDS = "pgm-3ag", 8_000, (120, 121, 122, 123, 124)
+EXPERTS = {"episodes": 8_000, "seed": 0}
+SHORT = {"epsilon_anneal_steps": 5_000}
+VARIANTS = {
+    "alone": ("iql", {}),
+    "alone-short": ("iql", SHORT),
+    "cons": ("cons", {**SHORT, "share.start_episode": 0}),
+}
+LABELS = {
+    "alone": "alone (IQL)",
+    "alone-short": "alone, with CONS's exploration",
+    "cons": "asking the experts (CONS)",
+}
+SHARE_OF_EXPERTS = 0.9
+
+
+def make_runs(out: Path, variants: list[str], seeds: list[int]) -> None:
+    """Train the experts and then the newcomers, where that has not been done."""
+    experts = out / "experts"
+    if not (experts / "result.json").exists():
+        consmarl.train(consmarl.TrainConfig(env=ENV).with_options(EXPERTS), experts)
+    for seed in seeds:
+        for variant in variants:
+            run = out / variant / f"seed-{seed}"
+            if (run / "result.json").exists():
+                continue
+            method, options = VARIANTS[variant]
+            config = consmarl.TrainConfig(
+                env=ENV, method=method, episodes=EPISODES, seed=seed, teachers=str(experts), newcomers=(0,)
+            )
+            if run.exists():
+                consmarl.resume(run)
+            else:
+                consmarl.train(config.with_options(options), run)
+
+
+def show(runs: list[Run]) -> None:
+    """Print the table and draw the curves."""
+    by_variant = {variant: group for (_, variant, _), group in groups(runs).items()}
+    expert_return = by_variant.pop("experts")[0]["return"]
+    level = SHARE_OF_EXPERTS * expert_return
+    print(f"experts {expert_return:.1f}, level {level:.1f}\n")
+    print("| newcomer | n | final return, seeds | mean [95 %] | episodes to the level, seeds |\n|---|---|---|---|---|")
+    for variant in [name for name in VARIANTS if name in by_variant]:
+        group = by_variant[variant]
+        finals = [run["return"] for run in group]
+        estimate, low, high = interval(finals)
+        reached = [episodes_to_reach(*np.array(run["evaluations"]).T, level) for run in group]
+        times = ", ".join("not reached" if each is None else f"{each:,.0f}" for each in reached)
+        mean = f"{estimate:.1f} [{low:.1f}, {high:.1f}]"
+        print(f"| {LABELS[variant]} | {len(group)} | {numbers(finals)} | {mean} | {times} |")
+    curves = {LABELS[variant]: by_variant[variant] for variant in VARIANTS if variant in by_variant}
+    lines = {"the experts' own team": expert_return, f"{SHARE_OF_EXPERTS:.0%} of it": level}
+    title = f"A newcomer among experts, {ENV}"
+    draw(HERE / "newcomers.png", title, curves, lines, "episodes of the newcomer")
+
+
+def main() -> None:
+    """Train where a folder is named (`--seeds` and `--variants` as words for a part of it); print and draw."""
+    kept = HERE / "newcomers.json"
+    if len(sys.argv) > 1:
+        out, words = Path(sys.argv[1]), sys.argv[2:]
+        seeds = [int(word) for word in words if word.isdigit()] or list(SEEDS)
+        make_runs(out, [word for word in words if word in VARIANTS] or list(VARIANTS), seeds)
+        show(collected(out, kept, lambda parts: parts[0]))
+    else:
+        show(json.loads(kept.read_text()))
+
+
+if __name__ == "__main__":
+    main()
