@@ -81,7 +81,8 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     family: ClassVar[str] = "other environments"  # worlds that differ in size alone have the same
     acts_as_one: ClassVar[bool] = False  # whether agents share weights and learn from the team's reward by default
     # settings that suit this environment, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they reach
-    # every method that has action values and the setting, or with "if_sharing." in front, those whose agents share
+    # every method that has action values and the setting; with "if_sharing." in front, those whose agents share; with
+    # "if_taught.", those whose newcomers share with experienced teachers
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     # who draws it: a class derived from `draw.painter.Painter`, or where to find one, as module:Class
     painter: ClassVar[str | type | None] = None

@@ -17,7 +17,7 @@ from consmarl.experiments.configuration import presets
 from consmarl.experiments.configuration.as_json import every_setting
 from consmarl.experiments.configuration.defaults import learners_own
 from consmarl.experiments.configuration.methods import METHODS
-from consmarl.experiments.configuration.presets import IF_SHARING, NOT_FOR_PRESETS, PRESETS, PresetEntry
+from consmarl.experiments.configuration.presets import IF_SHARING, IF_TAUGHT, NOT_FOR_PRESETS, PRESETS, PresetEntry
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.sweeps.command import runs_of
 from consmarl.experiments.sweeps.request import SweepRequest
@@ -60,7 +60,8 @@ def test_every_setting_of_a_preset_is_one_that_some_method_has(preset, env):
     of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
     methods = [method for method, entry in METHODS.items() if entry.is_value_based]
     configs = [TrainConfig(method=method, env=env, preset=preset, sharing="cons") for method in methods]
-    for name in {each.removeprefix(IF_SHARING) for each in {*PRESETS[preset].settings, *of_world}}:
+    settings = {*PRESETS[preset].settings, *of_world}
+    for name in {each.removeprefix(IF_SHARING).removeprefix(IF_TAUGHT) for each in settings}:
         assert name in OPEN - NOT_FOR_PRESETS
         assert any(name in config.by_preset for config in configs), name
 
@@ -79,6 +80,18 @@ def test_a_preset_may_set_something_else_where_agents_share(made_up):
     assert TrainConfig(method="iql", env="cleanup").by_preset == {"epsilon_anneal_steps": 800}
     of_team = TrainConfig(method="cons", env="cleanup").by_preset
     assert of_team == {"epsilon_anneal_steps": 800, "optimiser": "adam"}
+
+
+def test_a_preset_may_set_something_else_for_newcomers_among_experts(made_up):
+    made_up({"epsilon_anneal_steps": 900, "if_sharing.epsilon_end": 0.2, "if_taught.epsilon_anneal_steps": 100})
+    taught = TrainConfig(method="cons", env="pgm-3ag", teachers="experts")
+    assert taught.by_preset == {"epsilon_anneal_steps": 100, "epsilon_end": 0.2}
+    assert TrainConfig(method="cons", env="pgm-3ag").by_preset == {"epsilon_anneal_steps": 900, "epsilon_end": 0.2}
+    # those who cannot ask have teachers in vain
+    assert TrainConfig(method="iql", env="pgm-3ag", teachers="experts").by_preset == {"epsilon_anneal_steps": 900}
+    # what was resolved without teachers is open again when there are some
+    changed = TrainConfig(method="cons", env="pgm-3ag").resolved().with_options({"teachers": "experts"})
+    assert changed.resolved().epsilon_anneal_steps == 100
 
 
 def test_every_preset_that_a_world_names_exists():

@@ -27,8 +27,11 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 
 # Settings that others' defaults hang on.
 DECIDING = frozenset(
-    {"method", "env", "set", "preset", "episodes", "sharing", "num_envs", "report_every", "share.budget_requests"}
-)
+    {
+        "method", "env", "set", "preset", "episodes", "sharing", "num_envs", "report_every", "share.budget_requests",
+        "teachers",
+    }
+)  # fmt: skip
 
 
 def resolved(config: SettingsT, world: Any = None) -> SettingsT:

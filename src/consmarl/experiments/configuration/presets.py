@@ -8,7 +8,7 @@ in `sharing/`, where it can be used without the rest.
 docs/guide/presets.md shows what all this comes to. After a change, `python docs/make_preset_table.py` writes its table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from consmarl.environments.registry import WORLDS
@@ -26,15 +26,16 @@ class PresetEntry(NamedTuple):
 
     summary: str
     # for all methods that have action values and the setting; named as in TrainConfig, and `learn.NAME`; with
-    # `if_sharing.` in front for teams that share
+    # `if_sharing.` in front for teams that share, and `if_taught.` for newcomers among experts
     settings: Mapping[str, Any]
 
 
 # A preset may set whatever can be left open, except for what decides which settings hold, and periods.
 NOT_FOR_PRESETS = frozenset({"sharing", "report_every", "evaluate_every", "checkpoint_every"})
 
-# A setting with this in front of its name holds only where agents share: "if_sharing.epsilon_anneal_steps".
-IF_SHARING = "if_sharing."
+# Settings with one of these in front of their names hold only where agents share, "if_sharing.epsilon_anneal_steps", or
+# where newcomers share with experienced teachers.
+IF_SHARING, IF_TAUGHT = "if_sharing.", "if_taught."
 
 PRESETS: dict[Preset, PresetEntry] = {
     Preset.PAPER: PresetEntry("as the paper says; its figures are made with it", {}),
@@ -57,21 +58,24 @@ PRESETS: dict[Preset, PresetEntry] = {
 }
 
 
-def settings_of(preset: Preset, method: str, sharing: str, env: str) -> dict[str, Any]:
-    """Return what a preset sets for a method with this sharing in an environment."""
+def settings_of(preset: Preset, method: str, sharing: str, env: str, *, is_taught: bool = False) -> dict[str, Any]:
+    """Return what a preset sets for a method with this sharing in an environment.
+
+    `is_taught` says that newcomers share with experienced teachers.
+    """
     entry = METHODS[method]
     if not entry.is_value_based:
         return {}
     of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
     shares = sharing != NOBODY
-    found = _chosen(PRESETS[preset].settings, shares=shares) | _chosen(of_world, shares=shares)
+    cases = [case for case, holds in ((IF_SHARING, shares), (IF_TAUGHT, shares and is_taught)) if holds]
+    found = _chosen(PRESETS[preset].settings, cases) | _chosen(of_world, cases)
     return {name: value for name, value in found.items() if entry.has_setting(name, sharing)}
 
 
-def _chosen(settings: Mapping[str, Any], *, shares: bool) -> dict[str, Any]:
-    """Return settings with those that only sharing teams have in place of the usual ones, or without them."""
-    usual = {name: value for name, value in settings.items() if not name.startswith(IF_SHARING)}
-    if not shares:
-        return usual
-    special = {name.removeprefix(IF_SHARING): value for name, value in settings.items() if name not in usual}
-    return {**usual, **special}
+def _chosen(settings: Mapping[str, Any], cases: Iterable[str]) -> dict[str, Any]:
+    """Return the settings that always hold, and in their place those of the given cases; later cases win."""
+    found = {name: value for name, value in settings.items() if not name.startswith((IF_SHARING, IF_TAUGHT))}
+    for case in cases:
+        found |= {name.removeprefix(case): value for name, value in settings.items() if name.startswith(case)}
+    return found
