@@ -107,7 +107,7 @@ def test_a_report_says_so(tmp_path):
     runs = read_runs([tmp_path])
     said = [each for each in cautions(runs, by_world(grouped(runs))) if "never shared" in each]
     assert said == [
-        "CONS never shared anything: sharing begins after episode 5,000, and its runs have 2,000 episodes. "
+        "CONS never shared anything: sharing starts after episode 5,000, and its runs have 2,000 episodes. "
         "Comparisons show it without sharing."
     ]
 
