@@ -154,7 +154,7 @@ def test_help_shows_every_option(name, how, capsys):
         (["train", "--config"], "--config needs a file"),
         (["resume", "nowhere"], "nowhere is not the directory of a run: it has no config.json."),
         (["evaluate", "nowhere"], "no policy file nowhere"),
-        (["watch", "nowhere", "--env", "ft"], "name a world or a policy, not both"),
+        (["watch", "nowhere", "--env", "ft"], "name an environment or a policy, not both"),
         (["export", "nowhere"], "nowhere is not the directory of a run"),
         (["report"], "name directories of runs"),
         (["report", "nowhere"], "no directory nowhere"),
@@ -184,7 +184,7 @@ def test_two_trainings_do_not_share_a_directory(swept):
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
     result = run("train", "--out", directory)
     assert result.returncode == 2
-    assert f"go on with `consmarl resume {directory}`" in result.stderr
+    assert f"continue with `consmarl resume {directory}`" in result.stderr
     assert {path: path.read_bytes() for path in before} == before
 
 

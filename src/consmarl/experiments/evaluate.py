@@ -1,4 +1,4 @@
-"""What a learned policy reaches."""
+"""Evaluation of a learned policy."""
 
 from pathlib import Path
 
@@ -28,10 +28,10 @@ def evaluate(
 ) -> dict[str, float]:
     """Play a policy greedily; return means over episodes.
 
-    `policy` is a file, or the directory of a run; one that has not finished plays by its newest checkpoint. Agents are
-    on their own, as in the paper, unless `consult` says how they act on what their teammates think; then requests and
-    answers of an episode are counted too. Somebody else's environment is a program, and is run only if `trust` is True
-    or the id that the policy names.
+    `policy` is a file or a run's directory; an unfinished run plays with its newest checkpoint. Each agent acts on its
+    own, as in the paper, unless `consult` selects how agents consult their teammates; requests and answers per episode
+    are then counted, too. A third-party environment is a program and is run only if `trust` is True or the id that the
+    policy names.
     """
     return _evaluated(policy, episodes, seed, consult, trust)[0]
 
@@ -41,7 +41,7 @@ def print_evaluation(
 ) -> None:
     """Evaluate and print a table."""
     summary, config = _evaluated(policy, episodes, seed, consult, trust)
-    table = Table("mean of an episode", "value", box=None, pad_edge=False)
+    table = Table("mean per episode", "value", box=None, pad_edge=False)
     table.add_row("team return", f"{summary.pop('return'):.3f} ± {summary.pop('return_error'):.3f}")
     for name, value in summary.items():
         table.add_row(name.replace("_", " "), f"{value:.3f}")
