@@ -177,7 +177,7 @@ def test_misuse_gets_a_sentence(register, sentence):
         (dict(learn={"mood": "sad"}), r"learn\.mood has no value 'sad': known are 'calm', 'wild'"),
         (dict(learn={"num_naps": 0}), r"learn\.num_naps must be a whole number of at least 1"),
         (dict(learn={"patiense": 1}), r"no setting 'learn\.patiense': did you mean 'patience'"),
-        (dict(method="iql", learn={"mood": "calm"}), r"learn\.mood is an option of moody: iql has no such thing"),
+        (dict(method="iql", learn={"mood": "calm"}), r"learn\.mood is an option of moody, not of iql"),
         (dict(explore={"share": 0.5}), r"explore\.share is an option of epsilon-greedy-together: epsilon-z-greedy"),
         (
             dict(exploration="epsilon-greedy-together", explore={"share": 1.5}),

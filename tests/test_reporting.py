@@ -92,8 +92,8 @@ def test_a_sweep_from_python_tells_what_each_run_came_to(tmp_path):
         (dict(), r"say what to run: methods="),
         (dict(methods=["iq"]), "there is no method 'iq': did you mean 'iql'"),
         (dict(methods=["iql"], scale=0.5), "scale shortens a study"),
-        (dict(methods=["iql"], study="pgm-3ag"), "a study brings its own methods"),
-        (dict(study="pgm-3ag", options={"method": "iql"}), "brings its own method"),
+        (dict(methods=["iql"], study="pgm-3ag"), "a study has its own methods"),
+        (dict(study="pgm-3ag", options={"method": "iql"}), "has its own method"),
         (dict(methods=["iql"], workers=0), "workers must be a whole number of at least 1"),
     ],
 )

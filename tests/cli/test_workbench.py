@@ -234,7 +234,7 @@ def test_an_interrupted_sweep_saves_its_runs_and_goes_on(tmp_path):
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "The same command again runs what is missing." in said
+    assert "Repeat the command to run what is missing." in said
     stopped_after = len(metrics.read_text().splitlines())
     assert 5 <= stopped_after < 101
     assert run(*longer).returncode == 0

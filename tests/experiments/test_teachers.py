@@ -87,7 +87,7 @@ def test_agent_0_is_the_newcomer_unless_told_otherwise_and_sharing_begins_at_onc
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (dict(newcomers=(3,)), "newcomers names agents from 0 to 2, not 3"),
+        (dict(newcomers=(3,)), "newcomers must be agents from 0 to 2, not 3"),
         (dict(newcomers=(0, 1, 2)), "all 3 agents are newcomers"),
         (dict(set=(*WORLD[:1], *WORLD[2:])), r"learned in pgm-3ag grid=4,4 .*, and this run is in pgm-3ag grid=4,4 st"),
         (dict(hidden_size=9), "do not fit this run's: .* hidden_size 8, learn.head dueling"),
@@ -103,7 +103,7 @@ def test_what_does_not_fit_gets_one_sentence_and_no_directory(old_hands, tmp_pat
 
 
 def test_newcomers_need_teachers():
-    with pytest.raises(UsageError, match="say which by --teachers RUN, or when by --join EPISODES"):
+    with pytest.raises(UsageError, match="name those with --teachers RUN, or set --join EPISODES"):
         TrainConfig(newcomers=(0,))
 
 

@@ -227,10 +227,10 @@ DAMAGES = {
     "wider numbers": (changed(requests__step=lambda rows: rows.astype(np.int64)), "requests/step has type int64"),
     "not a number": (changed(teachers__prestige=with_first(np.nan)), "prestige has numbers that are not finite"),
     "beyond all numbers": (changed(steps__rewards=with_first(np.inf)), "rewards has numbers that are not finite"),
-    "an action beyond the last": (changed(steps__action=with_first(5)), "steps/action has an index out of range"),
-    "an advice beyond the last": (changed(teachers__best_action=with_first(5)), "best_action points beyond"),
-    "a student beyond the last": (changed(requests__student=with_first(3)), "requests/student points beyond"),
-    "a step before the first": (changed(requests__step=with_first(-1)), "requests/step points beyond"),
+    "an action beyond the last": (changed(steps__action=with_first(5)), "steps/action is out of range"),
+    "an advice beyond the last": (changed(teachers__best_action=with_first(5)), "best_action is out of range"),
+    "a student beyond the last": (changed(requests__student=with_first(3)), "requests/student is out of range"),
+    "a step before the first": (changed(requests__step=with_first(-1)), "requests/step is out of range"),
     "no such reply": (changed(teachers__reply=with_first(9)), "teachers/reply has an unknown reply"),
     "more requests than can be": (
         all_of("requests/", "teachers/")(lambda rows: np.concatenate([rows] * 20)), "is damaged"

@@ -61,7 +61,7 @@ class Measured:
 def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
     """Measure a run's environment and method on one core of this machine, in a separate process."""
     if config.devices > 1:
-        raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
+        raise UsageError(f"speed is measured on one core: devices must be 1, not {config.devices}.")
     measured = without_warmup(config)
     check_memory(measured, measured.trainer())  # refuses configurations that cannot be built, with a single sentence
     command = [*python_command(), "-m", "consmarl.experiments.bench", str(turn_seconds), passed_on(config.env)]

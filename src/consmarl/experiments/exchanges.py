@@ -187,7 +187,7 @@ def _check_arrays(path: Path, arrays: Arrays) -> None:
         raise UsageError(f"{path} is damaged: it has no step, or more requests than possible.")
     for name, axis in _BELOW.items():
         if name in expected and arrays[name].size and not 0 <= arrays[name].min() <= arrays[name].max() < sizes[axis]:
-            raise UsageError(f"{path} is damaged: {name} has an index out of range.")
+            raise UsageError(f"{path} is damaged: {name} is out of range.")
     if "teachers/reply" in expected and not np.isin(arrays["teachers/reply"], list(Reply)).all():
         raise UsageError(f"{path} is damaged: teachers/reply has an unknown reply.")
     for name, rows in arrays.items():

@@ -133,7 +133,7 @@ def test_numbers_of_another_kind_get_a_sentence(record):
         (dict(set={"num_agents": 4}), "set must be a list"),
         (dict(record=5), "record must be a list, not 5"),
         (dict(env=None), "env must be a text, not None"),
-        (dict(by_default=["episodes"]), "by_default names no setting that can be left open"),
+        (dict(by_default=["episodes"]), "by_default names a setting without a default"),
     ],
 )
 def test_wrong_settings_get_a_sentence(settings, sentence):

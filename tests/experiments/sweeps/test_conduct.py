@@ -99,7 +99,7 @@ def test_ends_are_put_into_words(tmp_path):
     assert outcome_of(tmp_path, 0) == Outcome("finished")
     assert outcome_of(tmp_path, 130) == Outcome("stopped")
     assert outcome_of(tmp_path, -9) == Outcome("failed", "killed by signal 9 (SIGKILL)")
-    assert outcome_of(tmp_path, 7).error == "ended with code 7: it said nothing"
+    assert outcome_of(tmp_path, 7).error == "ended with code 7: no output"
     (tmp_path / "log.txt").write_text("first\nMemoryError: no room\n\n")
     assert outcome_of(tmp_path, 7).error == "ended with code 7: MemoryError: no room"
     write_failure(tmp_path, "no space left.")
