@@ -48,10 +48,13 @@ def test_a_report_writes_what_is_asked_for(runs, tmp_path):
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda report: report.curve("VDN"), "there is no group 'VDN': there are '"),
-        (lambda report: report.finals("cleanup"), "say which world: there are 'pgm-3ag'"),
+        (lambda report: report.curve("VDN"), "there is no group 'VDN': choose from '"),
+        (lambda report: report.finals("cleanup"), "say which environment: choose from 'pgm-3ag'"),
         (lambda _: consmarl.report(), "name directories of runs"),
-        (lambda _: consmarl.report("runs", x="weeks"), "x has no value 'weeks': known are 'episodes', 'steps', 'time'"),
+        (
+            lambda _: consmarl.report("runs", x="weeks"),
+            "x has no value 'weeks': choose from 'episodes', 'steps', 'time'",
+        ),
     ],
 )
 def test_wrong_questions_get_a_sentence(runs, ask, sentence):

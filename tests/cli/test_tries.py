@@ -175,7 +175,7 @@ REFUSED = {
     "train --num_agents 3": "--set num_agents=VALUE",
     "train --temperature 3": "did you mean '--share.temperature'",
     "train --verbose": "there is no option --verbose: `consmarl train --help` lists the options.",
-    "list --method cons": "there is no option --method: known are '--ids'",
+    "list --method cons": "there is no option --method: choose from '--ids'",
     "train --discount 1.5": "discount must lie between 0 and 1, not 1.5.",
     "train --discount nan": "discount must be a finite number",
     "train --method i2q --learn.expectile 2": "learn.expectile must lie between 0 and 1",

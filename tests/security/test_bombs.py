@@ -72,7 +72,7 @@ def test_a_policy_whose_header_lies_is_refused(tmp_path, kind):
     ("header", "said"),
     [
         ({"format": "consmarl-policy-1"}, "is not a consmarl policy"),
-        ({"format": "consmarl-policy-1", "config": "[]"}, "must hold an object"),
+        ({"format": "consmarl-policy-1", "config": "[]"}, "must contain an object"),
         ({"format": "consmarl-policy-1", "config": DEEP}, "nested too deeply"),
         ({"format": "consmarl-policy-1", "config": '{"set": ' + DEEP + "}"}, "nested too deeply"),
         ({"format": "consmarl-policy-1", "config": '{"env": 5}'}, "env"),
@@ -255,7 +255,7 @@ def test_a_deep_manifest_is_a_damaged_one(tmp_path):
 
 
 FACTS = {
-    b"[]": "must hold an object", b"\xff": "not UTF-8", DEEP.encode(): "nested too deeply",
+    b"[]": "must contain an object", b"\xff": "not UTF-8", DEEP.encode(): "nested too deeply",
     b'{"sessions": "x"}': "is damaged", b'{"sessions": [5]}': "is damaged", b'{"sessions": [{"versions": [1]}]}':
     "is damaged", b'{"sessions": [{"versions": {"jax": {}}}]}': "is damaged",
 }  # fmt: skip

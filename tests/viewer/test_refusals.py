@@ -96,7 +96,7 @@ def test_without_sharing_takes_staged_episodes_of_one_run_that_shares(runs, tmp_
         (("cons",), {}, "set their number with --greedy"),
         (("cons",), dict(greedy=2, staged=1), "compares greedy episodes of one run"),
         (("cons",), dict(greedy=2, without_sharing=True), "compare different things"),
-        (("cons",), dict(greedy=2, consult="most"), "consult has no value .most.: known are"),
+        (("cons",), dict(greedy=2, consult="most"), "consult has no value .most.: choose from"),
     ],
 )
 def test_consulting_takes_greedy_episodes_of_one_run(runs, tmp_path, names, options, sentence):

@@ -116,7 +116,7 @@ def test_wrong_requests_get_one_clear_sentence(request_, sentence):
     ("text", "sentence"),
     [
         ("methods: iql", "is not JSON"),
-        ("[]", "must hold an object"),
+        ("[]", "must contain an object"),
         ('{"method": ["iql"]}', "an unknown part 'method': did you mean 'methods'"),
         ('{"methods": "iql"}', "must be a list"),
         ('{"methods": [1]}', "methods must be a list of strings"),

@@ -36,7 +36,7 @@ class SharingEntry:
         return self.mechanism(**options)
 
 
-SHARINGS: Registry[SharingEntry] = Registry("way of sharing")
+SHARINGS: Registry[SharingEntry] = Registry("sharing mechanism")
 
 
 def register_sharing(name: str, mechanism: type[Sharing], summary: str = "") -> None:
@@ -46,7 +46,7 @@ def register_sharing(name: str, mechanism: type[Sharing], summary: str = "") -> 
     handles counting, asking and budgets, or from `Cons`. Its fields become options `--share.NAME`, described by the
     strings below them. `PRESETS` of a `Mechanism` has the presets' differences from the fields' defaults.
     """
-    what = f"the way of sharing {name!r}"
+    what = f"the sharing mechanism {name!r}"
     check_record(what, mechanism, Sharing)
     check_options(what, mechanism)
     joined({each: entry.mechanism for each, entry in SHARINGS.items() if each != name} | {name: mechanism})
