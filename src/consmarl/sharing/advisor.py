@@ -51,7 +51,7 @@ class Advisor:
     ) -> None:
         """Begin with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`.
 
-        `episodes` is how many you are going to play. The default start of sharing, after 5,000 episodes, then fits them:
+        `episodes` is how many you will play. The default start of sharing, after 5,000 episodes, then fits them:
         an eighth of a run of fewer than 40,000. A `start_episode` of your own is not changed.
         """
         if sharing is not None and not isinstance(sharing, Mechanism):
