@@ -167,7 +167,7 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 
 
 def _check_arrays(path: Path, arrays: Arrays) -> None:
-    """Refuse a record with missing or inconsistent arrays."""
+    """Refuse a record that lacks something, or whose arrays do not belong together."""
     expected = _ALWAYS | (_WHERE_SHARED if _WHERE_SHARED.keys() & arrays.keys() else {})
     if missing := sorted(expected.keys() - arrays.keys()):
         raise UsageError(f"{path} is damaged: it lacks {missing[0]}.")

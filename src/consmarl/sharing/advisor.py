@@ -106,8 +106,8 @@ class Advisor:
         """Return what each agent should do: its own action, or one based on others' knowledge.
 
         `values` [agent, action] are the agents' own Q-values, `actions` [agent] their intended actions, `is_exploring`
-        [agent] whether they intend to explore, which is needed unless all agents may ask (if only agents that start to
-        explore may ask, it marks those). The returned actions are assumed to be executed.
+        [agent] whether they mean to explore, which matters unless all agents may ask (where only those ask who start to
+        explore, it is they who are meant). What is returned is taken to be done.
         """
         situation = self._situation(observations, values, actions, is_exploring, epsilon)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)

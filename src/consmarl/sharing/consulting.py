@@ -88,7 +88,7 @@ class Consulting(Sharing):
         return Shared(actions, traffic, state, memory, record, ready.recall)
 
     def _scored(self, student: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Return the team's scores for a student's actions [action], and which teachers answer it: bool [teacher]."""
+        """Return how the team scores a student's actions [action], and who answers it: bool [teacher]."""
         is_other = jnp.arange(len(values)) != student
         if self.mode in ONLY_HOPEFUL:
             is_sent = is_other & jax.vmap(equations.is_more_hopeful, (0, None))(values, values[student])
@@ -99,7 +99,7 @@ class Consulting(Sharing):
     def _record(
         self, situation: Situation, values: jax.Array, scores: jax.Array, is_sent: jax.Array, actions: jax.Array
     ) -> StepRecord:
-        """Record what was said, in the format of a request in training; fields without a counterpart are zero."""
+        """Write down what was said, in the form of a request in training; what consulting does not have is zero."""
         policies = jax.nn.softmax(values, axis=-1)
         nothing, none_left = jnp.zeros(actions.shape), jnp.zeros(actions.shape, jnp.int32)
         is_asking = situation.is_live[None, :] & jnp.ones(actions.shape, bool)
@@ -143,20 +143,20 @@ class Consulting(Sharing):
 
 
 def mean_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
-    """Score actions by the mean of the team's values, including the student's own."""
+    """Score actions by the mean of the team's values, the student's own among them."""
     del own, is_sent
     return jnp.mean(values, axis=0)
 
 
 def votes_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
-    """Score actions by how many agents would take them; the student's own values break ties."""
+    """Score actions by how many would take them; of equals, the student takes the one that it values most."""
     del is_sent
     votes = jnp.sum(jnp.argmax(values, axis=1)[:, None] == jnp.arange(len(own))[None, :], axis=0)
     return votes + 0.5 * jax.nn.softmax(own)  # less than a vote
 
 
 def most_hopeful(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
-    """Score actions by the values of the agent that expects most; by the student's own if nobody expects more."""
+    """Score actions by the values of whoever hopes for most; the student's own if nobody hopes for more."""
     hopes = jnp.where(is_sent, jnp.max(values, axis=1), -jnp.inf)
     return jnp.where(jnp.any(is_sent), values[jnp.argmax(hopes)], own)
 
@@ -191,7 +191,7 @@ SCORES = {
 
 
 def _shares(mode: Consult, scores: jax.Array) -> jax.Array:
-    """Return scores normalised to a sum of 1, for pictures."""
+    """Return scores as shares of 1, for pictures."""
     if mode in (Consult.MEAN, Consult.BEST):
         return jax.nn.softmax(scores, axis=-1)
     return scores / jnp.sum(scores, axis=-1, keepdims=True)

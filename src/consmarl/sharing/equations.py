@@ -2,7 +2,7 @@
 
 Equation 3 is the learning loss, which sharing does not change: `learners/td.py`. Axes: values and policies
 are `[action]`, what teachers say is `[teacher]`. Randomness is passed in as uniform draws from [0, 1), so that the
-same draws always give the same actions.
+the same draws gets the same actions.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ def asking_probability(num_visits: jax.Array, scale: float) -> jax.Array:
 
 
 def giving_probability(num_visits: jax.Array, values: jax.Array, scale: float) -> jax.Array:
-    """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): high for a known observation where the choice matters."""
+    """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): who knows it well, and where it matters."""
     importance = jnp.max(values) - jnp.min(values)
     return 1.0 - (1.0 + scale) ** -(jnp.sqrt(num_visits.astype(jnp.float32)) * importance)
 
 
 def policy_confidence(policy: jax.Array) -> jax.Array:
-    """Eq. 4, Γ: the policy's standard deviation, from 0 if all actions are equally likely to 1 if one is certain."""
+    """Eq. 4, Γ: the policy's standard deviation, from 0 where all actions are alike to 1 where one has all."""
     num_actions = policy.shape[0]
     return jnp.minimum(num_actions * jnp.std(policy) / jnp.sqrt(num_actions - 1.0), 1.0)
 
@@ -133,7 +133,7 @@ def targeted_exploration(
 ) -> Drawn:
     """Algorithm 1: with probability Γ̃ the best action, else a draw that excludes the q worst.
 
-    q is the number of the interval that contains Γ̃, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
+    q is the number of the interval that Γ̃ lies in, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
     """
     num_actions = policy.shape[0]
     num_excluded = jnp.clip(jnp.ceil(confidence * (num_actions - 1)), 1, num_actions - 1).astype(jnp.int32)

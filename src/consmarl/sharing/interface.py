@@ -69,7 +69,7 @@ class Sharing(abc.ABC):
     """A mechanism for sharing knowledge."""
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
-    metrics: ClassVar[tuple[Metric, ...]] = ()  # the metrics it reports in rows, in display order
+    metrics: ClassVar[tuple[Metric, ...]] = ()  # what rows hold of its reports, in the order that a reader wants
 
     @abc.abstractmethod
     def init(self, num_agents: int, num_actions: int) -> Any:

@@ -29,7 +29,7 @@ class ActRecord(NamedTuple):
     values: jax.Array  # float32 [agent, env, action], or the scores of a learner without values
     is_exploring: jax.Array  # bool
     own_action: jax.Array  # uint8
-    action: jax.Array  # uint8, equal to own_action
+    action: jax.Array  # uint8, the same
 
 
 class TeacherRecord(NamedTuple):

@@ -1,4 +1,4 @@
-// Why a student excluded actions from its draw, or none: targeted exploration, Algorithm 1 of the paper.
+// Why a student left actions out of its draw, or none: targeted exploration, Algorithm 1 of the paper.
 
 // The actions that were left out, least likely first.
 function excludedActions(episode, request) {
@@ -20,7 +20,7 @@ function whyLeftOut(run, episode, request) {
 // The part of 0 to 1 that contains the new policy's confidence; its number is how many actions are left out.
 function partOf(episode, request, recorded) {
   const confidence = episode.at("requests/confidence_after", request), numParts = episode.numActions - 1;
-  // not recorded if nothing was left out; computed in single precision, like the original
+  // where nothing was left out it is not recorded; it comes of a product in single precision
   const count = recorded ?? Math.max(1, Math.min(numParts, Math.ceil(Math.fround(confidence * numParts))));
   return { confidence, numParts, count, low: (count - 1) / numParts, high: count / numParts };
 }
