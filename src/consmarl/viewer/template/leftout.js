@@ -1,6 +1,6 @@
 // Why a student left actions out of its draw, or none: targeted exploration, Algorithm 1 of the paper.
 
-// The actions that were left out, least likely first.
+// The actions that were left out, the least likely first.
 function excludedActions(episode, request) {
   const after = episode.row("requests/policy_after", request);
   return [...after.keys()].filter((action) => episode.at("absorbed/is_excluded", request, action))
