@@ -39,7 +39,7 @@ class Experience(NamedTuple):
     inputs: jax.Array  # [step + 1, episode, input]
     actions: jax.Array  # int32 [step, episode]
     rewards: jax.Array  # [step, episode]
-    batch: EpisodeBatch  # all agents'
+    batch: EpisodeBatch  # everybody's
     settled: jax.Array | None  # how far the learner has settled; None if it never does
 
 

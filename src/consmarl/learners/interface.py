@@ -88,10 +88,10 @@ class EpisodeBatch(NamedTuple):
     num_steps: jax.Array  # int32 [episode]
     terminated: jax.Array  # bool [episode]: it ended because the task was over, not because time ran out
     epsilon: jax.Array  # float32 [episode, step], used for choosing actions
-    notes: Any = ()  # [episode, …], data the learner stores with an episode
+    notes: Any = ()  # [episode, …], what the learner wants to be kept with an episode
 
 
-BY_AGENT = ("codes", "actions", "rewards")  # fields with an agent axis before the episode axis
+BY_AGENT = ("codes", "actions", "rewards")  # these have agents before episodes
 
 
 def map_episodes(function: Callable[..., Any], *batches: EpisodeBatch) -> EpisodeBatch:

@@ -71,7 +71,7 @@ class IQL(TDLearner):
         batch: EpisodeBatch,
         settled: jax.Array | None = None,
     ) -> tuple[Metrics, DRQNParameters]:
-        """Return the gradient of the loss for one agent's network, and metrics."""
+        """Return the loss's gradient by one agent's network, and what is worth reporting."""
         online, target = parameters
         inputs = self.networks.episode_inputs(agent, codes, actions)
         taken = actions.T.astype(jnp.int32)

@@ -234,7 +234,7 @@ class MAVEN(QMIX):
     def guess_loss(
         self, discriminator: Discriminator, values: jax.Array, batch: EpisodeBatch
     ) -> tuple[jax.Array, Metrics]:
-        """Return the mean of −log q(z | the team's intended actions so far), which also trains the agents."""
+        """Return the mean of −log q(z | what the team would have done so far), which moves agents as well."""
         policies = join_last(jax.nn.softmax(values[:, :-1]).transpose(1, 2, 0, 3))
         seen = jnp.concatenate([policies, self.team_states(batch)[:-1]], axis=-1)
         hiddens = unroll_gru(discriminator.gru, seen, jnp.zeros((seen.shape[1], self.discriminator_size)))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 def mixed_log_policy(logits: jax.Array, epsilon: jax.Array) -> jax.Array:
     """Return log π of π = (1 − ε) softmax(logits) + ε / A: [..., action]; ε is one number or has the logits' axes."""
     num_actions = logits.shape[-1]
-    # in log space, so that neither ε = 0 nor an underflowing probability spoils the gradient
+    # by logarithms, so that neither ε = 0 nor a probability too small to write down spoils the gradient
     return jnp.logaddexp(jnp.log1p(-epsilon) + jax.nn.log_softmax(logits), jnp.log(epsilon / num_actions))
 
 

@@ -119,7 +119,7 @@ class TeamValue(TDLearner):
         taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
         total = self.mix(online.mixer, td.chosen_values(values[:, :-1], taken), states[:-1])
         following = self._following(target, values[:, 1:], taken, states[1:], batch)
-        # the online values select the best action, but get no gradient from that
+        # the online values say which action is best, and are not to be moved by it
         targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, batch, settled))
         return self.td_loss(total, targets, batch)
 
@@ -130,7 +130,7 @@ class TeamValue(TDLearner):
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
         each = jax.vmap(following_best, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
-        # no agent may have acted much worse than the best action
+        # nobody of the team may have done much worse than the best
         return Following(
             self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0), each.shortfall.max(axis=0)
         )

@@ -123,7 +123,7 @@ class TDLearner(RecurrentQ[QState]):
         return QState(*of_agents, num_updates)  # type: ignore[call-arg]
 
     def continues(self, batch: EpisodeBatch) -> jax.Array:
-        """Return 1 if a value follows the step: [step, episode]."""
+        """Return 1 where a value follows the step: [step, episode]."""
         limit = batch.actions.shape[-1]
         return td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
 
@@ -158,7 +158,7 @@ class TDLearner(RecurrentQ[QState]):
         return td.TARGETS[self.target](followed)
 
     def td_loss(self, chosen: jax.Array, targets: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
-        """Return the mean squared error (Eq. 3) of the chosen actions' values, and metrics."""
+        """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting."""
         mask = td.step_mask(batch.num_steps, len(chosen))
         error = td.masked_squared_error(chosen, targets, mask)
         played = mask.sum()
@@ -173,7 +173,7 @@ def following_best(values_t: jax.Array, actions: jax.Array, online_values_t: jax
     """Return what follows if the best action is taken next.
 
     `values_t` [step, episode, action] are the target network's; `actions` [step, episode] were taken. With
-    `online_values_t`, those select the best action (double Q-learning).
+    `online_values_t` those say which action is best (double Q-learning).
     """
     choosing = values_t if online_values_t is None else online_values_t
     best = jnp.argmax(choosing, axis=-1)

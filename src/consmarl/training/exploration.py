@@ -63,7 +63,7 @@ class Exploration(abc.ABC):
 
     @abc.abstractmethod
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
-        """Choose actions by their scores [agent, env, action], the highest being best; ε is a scalar or [agent, 1]."""
+        """Choose actions by their scores [agent, env, action], the largest being best; ε is one, or [agent, 1]."""
 
 
 def _merged(
@@ -111,7 +111,7 @@ class EpsilonGreedyTogether(Exploration):
     """
 
     share: Fraction = 0.5
-    """Fraction of the steps in which the whole team draws as one [ours: 0.5]."""
+    """Share of the steps in which the whole team draws as one [ours: 0.5]."""
 
     def __post_init__(self) -> None:
         """Convert values to their types."""
@@ -145,7 +145,7 @@ class Run(NamedTuple):
 class EpsilonZGreedy(Exploration):
     """Temporally extended ε-greedy: an exploring agent repeats its random action for a random number of steps.
 
-    P(duration ≥ k) = 1/k, so long runs are rare but do happen, which lets a miner stay long enough to see gold.
+    P(duration ≥ k) = 1/k, so long runs are rare but do happen: that is how a miner stays long enough to see gold.
     """
 
     def begin(self, num_agents: int, num_envs: int) -> Run:
@@ -179,7 +179,7 @@ class SampledPolicy(Exploration):
         return ()
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
-        """Draw from (1 − ε) softmax + ε / A, which is the policy itself, so nobody counts as exploring."""
+        """Draw from (1 − ε) softmax + ε / A, which is the policy: nobody is exploring beside it."""
         mixed = mixed_log_policy(scores, epsilon)
         nowhere = jnp.zeros(scores.shape[:-1], bool)
         return Choice(jax.random.categorical(key, mixed).astype(jnp.int32), nowhere, nowhere, state)
@@ -197,7 +197,7 @@ class ExploringBeginners(Exploration):
         return self.of_beginners.begin(num_agents, num_envs)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
-        """Let beginners explore; the random numbers do not depend on who is an expert."""
+        """Let beginners explore; the same chances are drawn, whoever is an expert."""
         choice = self.of_beginners.choose(key, scores, epsilon, state)
         explores = ~np.isin(np.arange(len(scores)), self.experts)[:, None]
         is_exploring = choice.is_exploring & explores

@@ -197,7 +197,7 @@ def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
 
 @functools.partial(Program, num_static=2)
 def _first_turn(actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array) -> Turn:
-    # sharing's state is passed separately
+    # sharing's state is handed on beside the turn
     return first_turn(actors, parameters, (), codes[None], limit, (), key)
 
 

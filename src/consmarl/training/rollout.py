@@ -35,7 +35,7 @@ class Turn(NamedTuple):
     sharing: Any
     sharing_memory: Any
     recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () if nothing
-    is_live: jax.Array  # bool [env], whether the episode is still going on
+    is_live: jax.Array  # bool [env], whose episode goes on
 
 
 class Moment(NamedTuple):
@@ -106,7 +106,7 @@ def act(
 
 def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, limit: int, sharing: Any,
                key: jax.Array) -> Turn:  # fmt: skip
-    """Return the turn before the first step of episodes with first observations `codes`."""
+    """Return the turn before the first step of episodes whose first observations are `codes`."""
     num_envs, num_agents, _ = codes.shape
     by_agent = codes.swapaxes(0, 1)
     memory = actors.learner.begin(parameters, key, by_agent)
