@@ -1,4 +1,4 @@
-"""Worlds by name: an id is a world class and the settings in which it differs from the class's defaults."""
+"""Environments by name: an id stands for a class and the settings that differ from the class's defaults."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)+|\w+_v\d+")  # mpe2.simple_spread_v3,
 
 @dataclass(frozen=True)
 class WorldEntry:
-    """One registered world."""
+    """A registered environment."""
 
     summary: str
     world: type[AnyEnvironment]
@@ -26,12 +26,12 @@ class WorldEntry:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def preset(self, name: str) -> dict[str, Any]:
-        """Return the settings of a run that suit this world in a preset: the class's, and those of this id."""
+        """Return the run settings that suit this environment in a preset: the class's, and those of this id."""
         return {**self.world.presets.get(name, {}), **self.presets.get(name, {})}
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Every setting that `make` takes, with its value for this id."""
+        """Every parameter that `make` accepts, with its value for this id."""
         defaults = {each.name: each.default for each in fields(self.world) if each.name != "id"}  # type: ignore[arg-type]
         return defaults | dict(self.settings)
 
@@ -47,12 +47,12 @@ def register_world(
     presets: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     **settings: Any,
 ) -> None:
-    """Make a world known by an id: on the command line, in configurations, sweeps, reports and the viewer.
+    """Register an environment under an id: on the command line, in configurations, sweeps, reports and the viewer.
 
     `world` is a frozen dataclass derived from `Environment`, or from `GridWorld` or `WalkerWorld`, which do most of the
-    work on a grid. Its fields are parameters, `--set NAME=VALUE`; `settings` are those in which this id differs from
-    the class's defaults. What the class says of itself (`family`, `acts_as_one`, `presets`, `painter`) decides how it
-    is trained and drawn; `presets` adds settings of runs in this id alone.
+    work on a grid. Its fields are parameters, `--set NAME=VALUE`; `settings` are those that differ from the class's
+    defaults for this id. The class attributes (`family`, `acts_as_one`, `presets`, `painter`) determine how it
+    is trained and drawn; `presets` adds run settings for this id only.
     """
     what = f"the world {id!r}"
     check_record(what, world, Environment)
@@ -70,7 +70,7 @@ register_world(
     "pgm-6ag",
     GoldMiner,
     "Patient Gold Miner: 6 agents, 12×12, gold after 10 paid steps (easier)",
-    # 3,000 episodes: in the usual 1,000 some agents never meet gold
+    # 3,000 episodes: within the default 1,000, some agents never meet gold
     presets={"recommended": {"epsilon_anneal_steps": 150_000}},
 )
 register_world(
@@ -87,7 +87,7 @@ register_world("cleanup", Cleanup, "Cleanup: 4 agents, apples grow only while th
 
 
 def can_be_drawn(id: str) -> bool:
-    """Whether somebody paints the world with this id; nobody paints worlds that step in Python."""
+    """Return whether the environment with this id has a painter; environments that step in Python have none."""
     return id in WORLDS and WORLDS[id].world.painter is not None
 
 
@@ -97,7 +97,7 @@ def world_ids() -> tuple[str, ...]:
 
 
 def _foreign_hint(id: str) -> str | None:
-    """Return how to write the name of somebody else's world, if this looks like one."""
+    """Return how to write the id of a third-party environment, if this looks like one."""
     if id.startswith("Foraging"):
         return f"level-based foraging is written lbforaging:{id}."
     if id.startswith(("lbforaging.", "lbforaging-", "lbforaging/")):
@@ -108,7 +108,7 @@ def _foreign_hint(id: str) -> str | None:
 
 
 def make(id: str, **parameters: Any) -> Any:
-    """Return the world with this id, its settings changed by `parameters`.
+    """Return the environment with this id, with some settings changed by `parameters`.
 
     >>> make("pgm-6ag", num_agents=8, grid=(16, 16)).observation_size
     78
