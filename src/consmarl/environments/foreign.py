@@ -1,6 +1,6 @@
-"""Third-party environments as teams see them: any PettingZoo `ParallelEnv` with homogeneous agents.
+"""Environments that others wrote, as teams see them: any PettingZoo `ParallelEnv` with like agents.
 
-They step in Python, one at a time. Observations are float32 and stored unchanged: their scale is 1.
+They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1.
 """
 
 import functools
@@ -26,7 +26,7 @@ from consmarl.metrics import Metric
 PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
 PREFIXES = (PETTINGZOO, FORAGING)
 OBSERVATION_KINDS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
-MOST_ACTIONS = 256  # replay stores an action in a byte
+MOST_ACTIONS = 256  # replay keeps an action in a byte
 
 
 def is_foreign(id: str) -> bool:
@@ -118,17 +118,17 @@ class ForeignStep(NamedTuple):
     codes: NDArray[np.float32]  # [agent, code], observed after it
     rewards: NDArray[np.float32]  # [agent]
     is_over: bool
-    terminated: bool  # it is over because every agent's task was
+    terminated: bool  # it is over, and for every agent because its task was
 
 
 class ForeignWorld:
     """A `ParallelEnv` with an array interface, and the facts that learners and replay need.
 
-    Agents may leave early: the others play on, and an agent that is gone has reward 0 and its last observation.
+    Agents may leave before the others: the rest play on, and one that is gone has reward 0 and sees what it saw last.
     """
 
     observation_dtype = np.dtype(np.float32)
-    metrics: tuple[Metric, ...] = ()  # no counters
+    metrics: tuple[Metric, ...] = ()  # it has no counters
 
     def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
         """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit."""
@@ -147,7 +147,7 @@ class ForeignWorld:
         self._has_terminated = np.zeros(self.num_agents, bool)
 
     def reset(self, seed: int) -> NDArray[np.float32]:
-        """Start an episode; return the first observations, [agent, code]."""
+        """Begin an episode; return what is seen at first, [agent, code]."""
         observations, _ = self.env.reset(seed=seed)
         self._is_playing = np.array([agent in self.env.agents for agent in self.agents])
         self._has_terminated = np.zeros(self.num_agents, bool)
@@ -155,7 +155,7 @@ class ForeignWorld:
         return self._codes
 
     def step(self, actions: NDArray[np.int32]) -> ForeignStep:
-        """Let every agent that is still playing act at once; `actions` [agent] count from 0."""
+        """Let every agent that still plays act at once; `actions` [agent] count from 0."""
         playing = [index for index in range(self.num_agents) if self._is_playing[index]]
         chosen = {self.agents[index]: self._first_actions[index] + int(actions[index]) for index in playing}
         observations, rewards, terminations, truncations, _ = self.env.step(chosen)

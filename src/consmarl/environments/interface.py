@@ -70,7 +70,7 @@ class Ground(NamedTuple):
 
 
 class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
-    """A cooperative environment with a fixed number of homogeneous agents, discrete actions and a step limit."""
+    """A cooperative world with a fixed number of like agents, discrete actions and a step limit."""
 
     id: str
     num_agents: int
