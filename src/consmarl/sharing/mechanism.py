@@ -331,5 +331,5 @@ def asks_in(episodes: jax.Array, num_agents: int, share: float) -> jax.Array:
 
 
 def is_new_now(prints: jax.Array, met: jax.Array) -> jax.Array:
-    """Tell whether observations [agent, env, 2] are not among those met in this episode [step, agent, env, 2]."""
+    """Return whether observations [agent, env, 2] are not among those met in this episode [step, agent, env, 2]."""
     return ~jnp.any(jnp.all(prints[None] == met, axis=-1), axis=0)

@@ -216,5 +216,5 @@ def _serialised(program: Any) -> bytes | None:
 def _deserialised(data: bytes) -> Any:
     try:
         return serialize_executable.deserialize_and_load(*pickle.loads(data))
-    except Exception:  # noqa: BLE001  # whatever is wrong with it, it can be compiled anew
+    except Exception:  # noqa: BLE001  # whatever is wrong with it, it can be compiled again
         return None

@@ -11,7 +11,7 @@ from consmarl.environments.draw.canvas import Box, Canvas, Colour
 from consmarl.environments.draw.painter import CellBox
 
 WHITE: Colour = (255, 255, 255)
-# After Okabe and Ito: told apart by people with any colour vision. The numbers tell apart more than eight.
+# After Okabe and Ito: distinguishable with any colour vision. Numbers distinguish more than eight agents.
 AGENT_COLOURS: tuple[tuple[int, int, int], ...] = (
     (0, 114, 178),
     (213, 94, 0),

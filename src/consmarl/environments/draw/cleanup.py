@@ -39,7 +39,7 @@ class CleanupPainter(Painter):
     """Draws the Cleanup environments."""
 
     def paint_board(self, canvas: Canvas, world: Cleanup, state: CleanupState, cell_box: CellBox) -> None:
-        """Walls, river and fields, with what lies and grows there."""
+        """Draw walls, river and fields, with waste and apples."""
         places = world.places
         for ground, colour in ((places.is_wall, WALL), (places.is_river, RIVER), (places.is_field, FIELD)):
             for row, column in np.argwhere(ground):

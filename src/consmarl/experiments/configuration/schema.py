@@ -43,7 +43,7 @@ class Settings:
     episodes: int = 40_000
     """Episodes to play [C: 50,000 to 100,000, depending on the environment]."""
     seed: int = 0
-    """Random seed; the same seed gives the same bits."""
+    """Random seed; the same seed gives bit-identical results."""
     preset: Preset = Preset.RECOMMENDED
     """Settings that belong together: as in the paper, as in the authors' code, or what learns best here [ours:
     recommended]. Other options override it."""
