@@ -106,7 +106,7 @@ def _epsilon(config: Settings, world: Any) -> dict[str, Any]:
 def learners_own(config: Settings) -> dict[str, Any]:
     """Return the method's learning settings unless preset or user override them.
 
-    A team that learns a joint value shares weights and reward.
+    In environments with `acts_as_one`, agents share weights and learn from the team's reward.
     """
     entry, acts_as_one = config.entry, config.env in WORLDS and WORLDS[config.env].world.acts_as_one
     own, of_loop = defaults_of(entry.learner), defaults_of(RunParts)

@@ -48,7 +48,7 @@ class Settings:
     """Settings that belong together: as in the paper, as in the authors' code, or what learns best here [ours:
     recommended]. Other options override it."""
     sharing: Annotated[str | None, OneOf(SHARINGS)] = None
-    """How to share knowledge, with any method but ga-comm [ours: the mechanism the method is named after]."""
+    """How to share knowledge, with any method but ga-comm [ours: the mechanism of the method]."""
     share: ShareOptions = field(default_factory=ShareOptions)
     """Individual options of sharing."""
     learn: LearnOptions = field(default_factory=LearnOptions)
