@@ -1,7 +1,7 @@
 // Charts work without this script: it adds tooltips, choices and hiding of groups. theme.js comes before it.
 const SIDE = 1000;
 
-// Values arrive rounded to the precision shown, so these are the exact statistics.
+// Values arrive rounded to the precision shown.
 function shown(value, decimals) {
   if (value === null || value === undefined) return "–";
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
