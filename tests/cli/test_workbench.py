@@ -148,7 +148,7 @@ def test_help_shows_every_option(name, how, capsys):
         (["train", "--episodes", "many"], "--episodes takes a whole number, not 'many'."),
         (["train", "--learning-rate", "fast"], "--learning-rate takes a number, not 'fast'."),
         (["train", "--episodes"], "Missing value for argument '--episodes'"),
-        (["train", "--share.temperature", "0.5"], "share.temperature is set, and nobody shares"),
+        (["train", "--share.temperature", "0.5"], "share.temperature is set, but nobody shares"),
         (["train", "--num-envs", "4", "--episodes", "30"], "multiple of num_envs (4), not 30: 32 is the next."),
         (["train", "--config", "none.json"], "no configuration none.json"),
         (["train", "--config"], "--config needs a file"),

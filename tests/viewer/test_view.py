@@ -358,7 +358,7 @@ def test_a_report_writes_and_links_the_pages_of_recorded_runs(copied, tmp_path, 
     assert (run / "exchange.html").stat().st_mtime_ns == written
     exchanges.episode_path(run, SHARED).write_bytes(b"damaged")
     main(report)
-    assert "no page of the exchanges" in capsys.readouterr().err
+    assert "no page for the exchanges" in capsys.readouterr().err
     assert 'href="run/exchange.html"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
