@@ -81,7 +81,7 @@ def cautions(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list
         found.append(f"{plural(states['failed'], 'run')} failed and {_is(states['failed'])} in no mean or curve.")
     if states["unfinished"]:
         found.append(
-            f"{plural(states['unfinished'], 'run')} {_is(states['unfinished'])} unfinished: their last evaluation "
+            f"{plural(states['unfinished'], 'run')} {_is(states['unfinished'])} unfinished: the last evaluation "
             f"is used as the final return, marked {MARK}, and curves show only finished runs if a group has any."
         )
     if len(runs) > num_drawn:
