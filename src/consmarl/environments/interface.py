@@ -80,8 +80,8 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     # Facts that the rest of the program reads from an environment.
     family: ClassVar[str] = "other environments"  # the same for environments that differ only in size
     acts_as_one: ClassVar[bool] = False  # whether agents share weights and learn from the team's reward by default
-    # settings that suit this environment, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they apply
-    # to every method that has action values and the setting
+    # settings that suit this world, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they reach
+    # whichever method has values of actions, and has the setting
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     # its painter: a class derived from `draw.painter.Painter`, or its location as module:Class
     painter: ClassVar[str | type | None] = None

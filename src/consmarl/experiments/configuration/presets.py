@@ -25,7 +25,7 @@ class PresetEntry(NamedTuple):
     """A preset's description and settings."""
 
     summary: str
-    # for all methods that have action values and the setting; named as in TrainConfig, and `learn.NAME`
+    # for all methods that have values of actions, and the setting; named as in TrainConfig, and `learn.NAME`
     settings: Mapping[str, Any]
 
 
@@ -54,7 +54,7 @@ PRESETS: dict[Preset, PresetEntry] = {
 
 
 def settings_of(preset: Preset, method: str, sharing: str, env: str) -> dict[str, Any]:
-    """Return what a preset sets for a method with this sharing in an environment."""
+    """Return what a preset sets for a method with this sharing in a world."""
     entry = METHODS[method]
     if not entry.is_value_based:
         return {}

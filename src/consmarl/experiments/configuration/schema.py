@@ -166,7 +166,7 @@ class Settings:
 
     @property
     def by_preset(self) -> dict[str, Any]:
-        """The preset's settings for this method and environment, whether or not the user overrides them."""
+        """What the preset sets for this method in this world, whether or not the user has set it, too."""
         return settings_of(self.preset, self.method, self.sharing_kind, self.env)
 
     @property
