@@ -60,11 +60,11 @@ def watch(
     view_of: int | None = 0,
     consult: Consult | str | None = None,
 ) -> Path:
-    """Play an environment at random or a learned policy greedily, and draw the episodes into `out`; return its path.
+    """Play a world at random or a learned policy greedily, and write what happened to `out`; return its path.
 
-    `policy` is a policy.safetensors or a run's directory. It plays in the environment that it was learned in, and its
-    episodes are those of an evaluation with the same seed and number of episodes. Each agent acts on its own unless
-    `consult` selects how agents consult their teammates.
+    `policy` is a policy.safetensors or the directory of a run. It plays in the world that it was learned in,
+    and its episodes are those of an evaluation with the same seed and number of episodes. Its agents are on their own
+    unless `consult` says how they act on what their teammates think.
     """
     out = Path(out)
     write = writer_for(out)
