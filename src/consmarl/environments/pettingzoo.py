@@ -60,8 +60,8 @@ def _counters(world: GridWorld[Any, Any, Any], state: Any) -> Any:
 class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     """An environment behind PettingZoo's parallel interface.
 
-    Observations are float32; `infos` contain the team's reward in every step, and at the end of an episode the
-    achievements (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own if they are counted by agent.
+    Observations are float32; `infos` hold the team's reward in every step, and at the end of an episode what was
+    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent.
     """
 
     def __init__(self, world: GridWorld[Any, Any, Any], render_mode: str | None = None) -> None:

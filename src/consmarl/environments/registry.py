@@ -87,7 +87,7 @@ register_world("cleanup", Cleanup, "Cleanup: 4 agents, apples grow only while th
 
 
 def can_be_drawn(id: str) -> bool:
-    """Return whether the environment with this id has a painter; environments that step in Python have none."""
+    """Whether somebody paints the world with this id; nobody paints worlds that step in Python."""
     return id in WORLDS and WORLDS[id].world.painter is not None
 
 

@@ -1,8 +1,8 @@
 """Ids named by files and ids named by users: only the latter may be imported.
 
-An id from a file is a `NamedByFile`, wherever it is passed, and `foreign_world`, the only place that
-imports third-party code, refuses it. So a command that reads a file is safe by default; to allow such an id, it must
-explicitly pass on the user's consent, as `trust`.
+An id that comes out of a file is a `NamedByFile`, wherever it is handed on to, and `foreign_world`, the one place that
+imports others' code, refuses it. So a command that reads a file is safe unless its author does something for the
+contrary: pass on what the user said, as `trust`.
 """
 
 import shlex

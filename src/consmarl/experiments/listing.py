@@ -58,7 +58,7 @@ def print_study(name: str) -> None:
 
 
 def print_parameters(id: str) -> None:
-    """Print every parameter of an environment with its value."""
+    """Print every parameter of one world with its value."""
     world = make(id)
     table = Table("parameter", "value", box=None, pad_edge=False)
     for name in WORLDS[id].parameters:

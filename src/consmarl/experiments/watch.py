@@ -156,7 +156,7 @@ def _play_greedily(world: World, actors: Actors, num_episodes: int, parameters: 
 
 
 def draw_step(world: World, played: Played, step: int, view_of: int | None) -> Frame:
-    """Draw an episode after this many steps."""
+    """Draw an episode after so many of its steps."""
     status = Status(
         actions=played.actions[step - 1] if step else None,
         returns=played.rewards[:step].sum(axis=0, dtype=np.float64),
@@ -166,7 +166,7 @@ def draw_step(world: World, played: Played, step: int, view_of: int | None) -> F
 
 
 def film(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
-    """Draw an episode from start to end, and hold the last frame for a while."""
+    """Draw an episode from its start to its end, which is held for a while."""
     for step in range(played.num_steps + 1):
         frame = draw_step(world, played, step, view_of)
         for _ in range(1 + FRAMES_HELD_AT_END * (step == played.num_steps)):

@@ -154,7 +154,7 @@ class EpsilonZGreedy(Exploration):
         return Run(nothing, nothing)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run) -> Choice:
-        """Continue a run, or start one with probability ε."""
+        """Go on with a run, or begin one with probability ε."""
         key_whether, key_what, key_length = jax.random.split(key, 3)
         shape = scores.shape[:-1]
         goes_on = state.num_left > 0
@@ -206,7 +206,7 @@ class ExploringBeginners(Exploration):
 
 @dataclass(frozen=True)
 class Greedy(Exploration):
-    """Always the best action, for evaluation."""
+    """Always the best action: evaluation."""
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Return an empty state."""

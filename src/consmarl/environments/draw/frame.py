@@ -116,7 +116,7 @@ def _draw_head(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, stat
 
 
 def _num_agent_rows(world: GridWorld[Any, Any, Any]) -> int:
-    """Return the number of rows: agents beyond the twentieth would make the picture taller than a screen."""
+    """Agents beyond the twentieth would make the picture taller than a screen."""
     return min(world.num_agents, 20) + (world.num_agents > 20)
 
 
