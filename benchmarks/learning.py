@@ -1,7 +1,7 @@
-"""How fast recurrent Q-learning runs on one core, as a share of what the core's own sgemm reaches in the same run.
+"""How fast recurrent Q-learning runs on one core, relative to the core's sgemm rate in the same run.
 
-`make bench`, or `python -m benchmarks.learning`. Each figure comes from a process of its own, so that memory and
-devices can be measured too.
+`make bench`, or `python -m benchmarks.learning`. Each measurement has its own process, so that memory and devices can
+be measured, too.
 """
 
 import argparse
@@ -17,7 +17,7 @@ GOALS = {"update": 0.50, "episode": 0.40, "devices": 1.6, "memory": 1.5}
 
 
 def make_trainer(id: str, num_devices: int = 1, num_envs: int = 4, replay_episodes: int = 512, **parameters):  # type: ignore[no-untyped-def]
-    """Build IQL on a world."""
+    """Build IQL in an environment."""
     import consmarl
     from consmarl.learners.interface import TeamSpec
     from consmarl.learners.iql import IQL
@@ -35,7 +35,7 @@ def make_trainer(id: str, num_devices: int = 1, num_envs: int = 4, replay_episod
 
 
 def seconds_per_episode(trainer) -> float:  # type: ignore[no-untyped-def]
-    """Time rollout and update together, compile time left out."""
+    """Time rollout and update together, without compilation."""
     import jax
 
     num_rounds = max(16 // trainer.num_envs, 1)
@@ -50,7 +50,7 @@ def seconds_per_episode(trainer) -> float:  # type: ignore[no-untyped-def]
 
 
 def seconds_per_update(trainer) -> float:  # type: ignore[no-untyped-def]
-    """Time the update alone, on episodes that were really played."""
+    """Time the update alone, on episodes that were actually played."""
     import jax
 
     state, _ = trainer.run(trainer.init(0), 16)
@@ -82,19 +82,19 @@ def measure(task: str, settings: dict[str, object]) -> dict[str, float]:
 
 
 def measured(task: str, **settings: object) -> dict[str, float]:
-    """Do one measurement in a process of its own."""
+    """Do one measurement in a separate process."""
     command = [sys.executable, "-m", "benchmarks.learning", "--task", task, "--settings", json.dumps(settings)]
     result: dict[str, float] = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
     return result
 
 
 def verdict(is_met: bool) -> str:
-    """Say it in a word."""
+    """Return the verdict as one word."""
     return "met" if is_met else "MISSED"
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the measurements."""
     update = measured("update", id="pgm-6ag")
     share = update["share"]
     print(f"\nPGM-6ag on one core; its sgemm: {update['sgemm'] / 1e9:.0f} GFLOP/s")
@@ -107,14 +107,14 @@ def main() -> None:
               f"goal {GOALS['episode']:.0%}: {verdict(share >= GOALS['episode'])}")  # fmt: skip
     print(f"peak memory with 10,000 episodes of replay: {episode['gigabytes']:.2f} GB   "
           f"goal {GOALS['memory']} GB: {verdict(episode['gigabytes'] <= GOALS['memory'])}")  # fmt: skip
-    # in turns, so that a busy moment of the machine does not fall on one of them alone
+    # alternating, so that a busy moment of the machine does not affect only one of them
     tries = [[measured("episode", id="pgm-6ag", num_devices=count) for count in (1, 2)] for _ in range(3)]
     single, double = (min(each, key=lambda result: result["seconds"]) for each in zip(*tries, strict=True))
     gain = single["seconds"] / double["seconds"]
     print(f"two devices: {single['seconds'] * 1e3:.1f} → {double['seconds'] * 1e3:.1f} ms, {gain:.2f} times one   "
           f"goal {GOALS['devices']}: {verdict(gain >= GOALS['devices'])}")  # fmt: skip
 
-    print("\nGrowth of a whole episode: ms, and ms an agent and 50 steps")
+    print("\nScaling of a whole episode: ms, and ms per agent and 50 steps")
     for agents in (3, 6, 12, 24):
         seconds = measured("episode", id="pgm-6ag", num_agents=agents)["seconds"]
         print(f"{agents:4d} agents, 50 steps   {seconds * 1e3:7.1f} {seconds * 1e3 / agents:6.2f}")

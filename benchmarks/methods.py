@@ -1,6 +1,6 @@
-"""What each method costs beside IQL: a whole training episode on one core, and the arithmetic that explains it.
+"""The cost of each method relative to IQL: a whole training episode on one core, and the arithmetic behind it.
 
-`make bench`, or `python -m benchmarks.methods`. All methods of a world are timed in one process, in turns.
+`make bench`, or `python -m benchmarks.methods`. All methods are timed in one process per environment, alternating.
 """
 
 import argparse
@@ -13,12 +13,12 @@ from typing import Any
 from benchmarks.machine import pin_to_one_core, sgemm_rate, update_flop
 
 WORLDS = ("pgm-6ag", "ft")
-EPISODES = 16  # in a turn
+EPISODES = 16  # per turn
 TURNS = 6
 
 
 def measure(id: str) -> dict[str, Any]:
-    """Time every method in one world: seconds an episode and arithmetic of its learning by method, and sgemm's rate."""
+    """Time every method in one environment: seconds per episode, arithmetic of learning, and the sgemm rate."""
     import jax
 
     from consmarl.experiments.bench import without_warmup
@@ -29,7 +29,7 @@ def measure(id: str) -> dict[str, Any]:
     trainers = {
         method: without_warmup(TrainConfig(method=method, env=id, preset=Preset.PAPER)).trainer()
         for method, entry in METHODS.items()
-        if entry.sharing == "none"  # benchmarks.sharing has what sharing adds
+        if entry.sharing == "none"  # the cost of sharing is in benchmarks.sharing
     }
     states, rounds = {}, {}
     for name, trainer in trainers.items():
@@ -49,12 +49,12 @@ def measure(id: str) -> dict[str, Any]:
 
 
 def print_world(id: str) -> None:
-    """Print the figures of one world, measured in a process of its own."""
+    """Print the measurements for one environment, made in a separate process."""
     command = [sys.executable, "-m", "benchmarks.methods", "--world", id]
     measured = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
     seconds, flop, sgemm = measured["seconds"], measured["flop"], measured["sgemm"]
     print(f"\n{id}: a whole training episode on one core; its sgemm: {sgemm / 1e9:.0f} GFLOP/s")
-    print("method        ms   of IQL's | learning, GFLOP   of IQL's | learning's GFLOP by all the time, of sgemm")
+    print("method        ms   of IQL's | learning, GFLOP   of IQL's | learning GFLOP / total time, of sgemm")
     for name in seconds:
         time_ratio, flop_ratio = seconds[name] / seconds["iql"], flop[name] / flop["iql"]
         timed = f"{seconds[name] * 1e3:7.1f} {time_ratio:10.2f}"

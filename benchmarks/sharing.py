@@ -1,7 +1,7 @@
-"""What knowledge sharing costs on one core: of a training episode, and of a step as teams grow.
+"""The cost of knowledge sharing on one core: for a training episode, and for a step as teams grow.
 
 `make bench`, or `python -m benchmarks.sharing`, with `--part memory` for a part of it. Everything is compared within
-one process, in turns; times are the processor's, and ratios are medians over the turns.
+one process, alternating; times are processor times, and ratios are medians over the turns.
 """
 
 import argparse
@@ -19,7 +19,7 @@ NUM_ENVS = 4
 
 
 class Measured(NamedTuple):
-    """How long something took in every turn, and how much was asked in the last one."""
+    """The duration in every turn, and the number of requests in the last one."""
 
     seconds: list[float]
     requests: float
@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
 
 def in_turns(programs: dict[str, Callable[[int], float]], num_units: int, turns: int = TURNS) -> dict[str, Measured]:
-    """Time programs in turns, by the unit; each returns the number of its requests."""
+    """Time programs in alternation, per unit; each returns its number of requests."""
     seconds: dict[str, list[float]] = {name: [] for name in programs}
     requests = dict.fromkeys(programs, 0.0)
     for turn in range(turns + 1):
@@ -52,7 +52,7 @@ def in_turns(programs: dict[str, Callable[[int], float]], num_units: int, turns:
 
 
 def episodes(sharings: dict[str, Any], num_rounds: int = 4, turns: int = TURNS) -> dict[str, Measured]:
-    """Time whole training episodes of PGM-6ag with each way of sharing."""
+    """Time whole training episodes of PGM-6ag with each sharing mechanism."""
     import jax
 
     import consmarl
@@ -75,7 +75,7 @@ def episodes(sharings: dict[str, Any], num_rounds: int = 4, turns: int = TURNS) 
 
 
 def steps(world: Any, sharings: dict[str, Any]) -> dict[str, Measured]:
-    """Time steps of playing alone, four teams at once."""
+    """Time steps of acting only, with four teams at once."""
     import jax
     import jax.numpy as jnp
 
@@ -104,7 +104,7 @@ def steps(world: Any, sharings: dict[str, Any]) -> dict[str, Measured]:
 
 
 def every_pair(world: Any) -> Measured:
-    """Time what going on with every teacher's memory of every student would take, by the step."""
+    """Time updating every teacher's memory of every student, per step."""
     import jax
     import jax.numpy as jnp
 
@@ -135,17 +135,17 @@ def every_pair(world: Any) -> Measured:
 
 
 def print_episodes() -> None:
-    """Print the share that sharing adds to a training episode."""
+    """Print how much sharing adds to a training episode."""
     from consmarl import AdHocTD, Cons
     from consmarl.sharing.none import NoSharing
 
     sharings = {
         "IQL": NoSharing(),
-        "counting alone": Cons(start_episode=10**9),
+        "counting only": Cons(start_episode=10**9),
         "CONS, paper": Cons(start_episode=0),
         "AdHocTD, paper": AdHocTD(start_episode=0),
     }
-    print("\nPGM-6ag, a whole training episode on one core; agents ask in every step they may")
+    print("\nPGM-6ag, a whole training episode on one core; agents ask in every step in which they may")
     results = episodes(sharings)
     for name, result in results.items():
         added = result.over(results["IQL"]) - 1
@@ -154,14 +154,14 @@ def print_episodes() -> None:
 
 
 def print_growth() -> None:
-    """Print what a step costs as teams grow."""
+    """Print the cost of a step as teams grow."""
     import consmarl
     from consmarl import Cons
     from consmarl.sharing.none import NoSharing
 
     sharings = {"none": NoSharing(), "rare": Cons(**_rarely()), "many": Cons(start_episode=0)}
-    print("\nPlaying alone, four teams at once: µs a step, and what sharing adds, by the request")
-    print("agents   no sharing |  rare requests: a step   added  each |  many requests: a step   added  each")
+    print("\nActing only, four teams at once: µs per step, and what sharing adds per request")
+    print("agents   no sharing |  rare requests:  /step   added  each |  many requests:  /step   added  each")
     for num_agents in (6, 12, 25, 50, 100):
         results = steps(consmarl.make("pgm-6ag", num_agents=num_agents, grid=(24, 24)), sharings)
         line = f"{num_agents:6d} {results['none'].median * 1e6:12.0f}"
@@ -172,10 +172,10 @@ def print_growth() -> None:
 
 
 def print_memory() -> None:
-    """Print what teachers' memories of students' episodes add to a training episode."""
+    """Print how much teachers' memories of students' episodes add to a training episode."""
     from consmarl.sharing.options import AskGate
 
-    print("\nPGM-6ag, a whole training episode: with the student's memory, and what teachers' own of its episode add")
+    print("\nPGM-6ag, a whole training episode: with the student's memory, and the cost of teachers' own")
     rates: dict[str, dict[str, Any]] = {
         "always": dict(start_episode=0),
         "exploiting": dict(start_episode=0, ask_gate=AskGate.EXPLOITING),
@@ -192,11 +192,11 @@ def print_memory() -> None:
 
 
 def print_memory_growth() -> None:
-    """Print what teachers' memories of students' episodes add to a step as teams grow."""
+    """Print how much teachers' memories of students' episodes add to a step as teams grow."""
     import consmarl
 
-    print("\nPlaying alone, four teams at once: µs that teachers' memories add to a step; all in every step would take")
-    print("agents   every pair |  nobody asks: added |  rare requests: a step   added |  many requests: a step   added")
+    print("\nActing only, four teams at once: µs that teachers' memories add to a step; 'every pair' updates all")
+    print("agents   every pair |  nobody asks: added |  rare requests:  /step   added |  many requests:  /step   added")
     worlds = {
         6: consmarl.make("pgm-6ag"),
         20: consmarl.make("ft-20"),

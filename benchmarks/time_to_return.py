@@ -1,8 +1,8 @@
-"""Core-minutes until IQL with the recommended settings reaches what the authors' released CONS returns, and holds it.
+"""Core-minutes until IQL with the recommended settings reaches and holds the return of the authors' released CONS.
 
-`python -m benchmarks.time_to_return`, `--envs pgm-3ag --seeds 10 11 12` for a part of it. A run is there with the
-first of three evaluations in a row that reach the level. Time is the processor time of training on one pinned core;
-compiling and evaluating are left out, as they are of the release's figure.
+`python -m benchmarks.time_to_return`, `--envs pgm-3ag --seeds 10 11 12` for a part of it. A run has arrived at the
+first of three consecutive evaluations that reach the level. Time is the processor time of training on one pinned core,
+without compilation and evaluations, like the release's figure.
 """
 
 import argparse
@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 
 from benchmarks.machine import pin_to_one_core
 
-NUM_HELD = 3  # evaluations in a row
-EPISODES = {"pgm-3ag": 20_000, "pgm-6ag": 14_000, "ft": 30_000, "cleanup": 24_000}  # of our runs: schedules fit these
+NUM_HELD = 3  # consecutive evaluations
+EPISODES = {"pgm-3ag": 20_000, "pgm-6ag": 14_000, "ft": 30_000, "cleanup": 24_000}  # of our runs; schedules fit these
 EVALUATION_EPISODES = 200
 
 
 class Release(NamedTuple):
-    """The authors' release: what its CONS returns, and how long it trains for that."""
+    """The authors' release: the return of its CONS, and how long that trains."""
 
-    level: float  # return of the released weights (docs/guide/worlds.md names the file), greedy
+    level: float  # greedy return of the released weights (docs/guide/worlds.md names the file)
     episodes: int  # of its whole run
-    milliseconds: float | None  # of a training episode on one core, beside ours in one run; None: not measured
+    milliseconds: float | None  # per training episode on one core, next to ours in one run; None: not measured
 
     @property
     def minutes(self) -> float | None:
@@ -35,19 +35,19 @@ class Release(NamedTuple):
 
 
 RELEASES = {
-    "pgm-3ag": Release(14.1, 100_000, 77),  # IQL's speed: CONS's was not measured, and is slower
+    "pgm-3ag": Release(14.1, 100_000, 77),  # IQL's speed: CONS is slower, and was not measured
     "pgm-6ag": Release(19.7, 80_000, 485),
     "ft": Release(2.9, 50_000, 144),  # IQL's speed
     "cleanup": Release(75.0, 80_000, None),
 }
-# Ours beside the release, in one run on one core, milliseconds of a training episode (release, ours).
+# The release next to ours, in one run on one core: milliseconds per training episode (release, ours).
 SIDE_BY_SIDE = {
     "pgm-3ag, IQL": (77, 8.3), "pgm-6ag, IQL": (305, 36), "pgm-6ag, CONS": (485, 43), "ft, IQL": (144, 24),
 }  # fmt: skip
 
 
 def time_to(env: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Train in this process until the level is held; episodes and minutes are None where it is not."""
+    """Train in this process until the level is held; episodes and minutes are None if it is not."""
     import jax
 
     import consmarl
@@ -57,7 +57,7 @@ def time_to(env: str, seed: int, episodes: int) -> dict[str, Any]:
     trainer = config.trainer()
     rounds = config.evaluation_period // config.round_episodes
     state, level = trainer.init(seed), RELEASES[env].level
-    # compiles, and does not count: the state that it is handed is used up, so it gets one of its own
+    # compiles, and is not counted; on a state of its own, since the state is consumed
     jax.block_until_ready(trainer.run(trainer.init(seed), rounds))
     seconds, returns, times = 0.0, [], []
     for number in range(config.episodes // config.evaluation_period):
@@ -76,7 +76,7 @@ def time_to(env: str, seed: int, episodes: int) -> dict[str, Any]:
 
 
 def measured(env: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Do it in a process of its own."""
+    """Do it in a separate process."""
     command = [sys.executable, "-m", "benchmarks.time_to_return", "--one", env, str(seed), str(episodes)]
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
     result: dict[str, Any] = json.loads(subprocess.check_output(command, text=True, env=environment).splitlines()[-1])
@@ -106,7 +106,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--envs", nargs="+", choices=list(RELEASES), default=list(RELEASES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100, 101, 102])
-    parser.add_argument("--episodes", type=int, help="of each run, instead of what its world usually takes")
+    parser.add_argument("--episodes", type=int, help="per run, instead of the environment's default")
     parser.add_argument("--one", nargs=3, metavar=("ENV", "SEED", "EPISODES"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

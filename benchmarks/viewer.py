@@ -1,4 +1,4 @@
-"""What seeing exchanges costs: recording beside training, the size of a page, and how soon it opens.
+"""The cost of the viewer: recording during training, the size of a page, and how quickly it opens.
 
 `make bench`, or `python -m benchmarks.viewer`.
 """
@@ -22,7 +22,7 @@ NUM_OPENINGS = 5
 
 
 def config_of(episodes: int) -> Any:
-    """Return a PGM-6ag run with CONS in which sharing begins at once, and every episode is recorded."""
+    """Return a PGM-6ag run with CONS that shares from the start and records every episode."""
     from consmarl.experiments.configuration.config import TrainConfig
     from consmarl.experiments.configuration.sharings import ShareOptions
     from consmarl.sharing.options import Preset
@@ -35,7 +35,7 @@ def config_of(episodes: int) -> Any:
 
 
 def recording_cost(directory: Path) -> dict[str, float]:
-    """Time episodes without recording, recorded, and recorded and written, in turns: seconds an episode."""
+    """Time episodes not recorded, recorded, and recorded and written, in alternation: seconds per episode."""
     import jax
 
     from consmarl.experiments import exchanges
@@ -57,7 +57,7 @@ def recording_cost(directory: Path) -> dict[str, float]:
     ways = {
         "not recorded": dict(is_recording=False, is_writing=False),
         "recorded": dict(is_recording=True, is_writing=False),
-        "recorded and all written": dict(is_recording=True, is_writing=True),
+        "recorded and written": dict(is_recording=True, is_writing=True),
     }
     states = {name: play(trainer.init(0), **way) for name, way in ways.items()}
     best = dict.fromkeys(ways, float("inf"))
@@ -70,7 +70,7 @@ def recording_cost(directory: Path) -> dict[str, float]:
 
 
 def opening_seconds(page: Path) -> float | None:
-    """Return how long Chromium takes until the page is drawn, the median of some openings; None where there is none."""
+    """Return how long Chromium takes to draw the page, as the median of several openings; None without Chromium."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         return None
@@ -90,7 +90,7 @@ def opening_seconds(page: Path) -> float | None:
 
 
 def print_recording() -> None:
-    """Print what recording adds to an episode."""
+    """Print how much recording adds to an episode."""
     with tempfile.TemporaryDirectory() as directory:
         found = recording_cost(Path(directory))
     alone = found["not recorded"]
@@ -102,7 +102,7 @@ def print_recording() -> None:
 
 
 def print_page() -> None:
-    """Print how large a page with many episodes is, how long it takes to write, and how soon it opens."""
+    """Print the size of a page with many episodes, how long it takes to write, and how quickly it opens."""
     from consmarl.experiments.train import train
     from consmarl.viewer.view import view
 
@@ -115,10 +115,10 @@ def print_page() -> None:
         size = page.stat().st_size
         opened = opening_seconds(page)
     each = (size - one) / (NUM_EPISODES - 1)
-    print(f"\nA page with {NUM_EPISODES} episodes of PGM-6ag, everybody asking from the first on")
-    print(f"one episode       {one / 1e3:6.0f} kB with all that a page has   goal {GOALS['bytes'] / 1e3:.0f} kB: "
+    print(f"\nA page with {NUM_EPISODES} episodes of PGM-6ag, with all agents asking from the start")
+    print(f"one episode       {one / 1e3:6.0f} kB including the page itself   goal {GOALS['bytes'] / 1e3:.0f} kB: "
           f"{verdict(one <= GOALS['bytes'])}")  # fmt: skip
-    print(f"each further one  {each / 1e3:6.0f} kB, {size / 1e6:.1f} MB in all, written in {seconds:.1f} s")
+    print(f"each further one  {each / 1e3:6.0f} kB, {size / 1e6:.1f} MB in total, written in {seconds:.1f} s")
     told = (
         "no Chromium"
         if opened is None

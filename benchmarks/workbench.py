@@ -1,5 +1,4 @@
-"""What the workbench costs: metrics beside training, a report on many runs, the first second of every command, and
-what passes before a run's first row.
+"""The cost of the workbench: metrics during training, a report on many runs, startup, and a run's first row.
 
 `make bench`, or `python -m benchmarks.workbench`.
 """
@@ -20,16 +19,16 @@ from benchmarks.machine import pin_to_one_core
 
 GOALS = {"metrics": 0.03, "report": 20.0, "import": 1.0, "help": 1.0, "start": 3.0}
 TURNS = 16
-CHUNK_EPISODES = 40  # to a row; a long run has 200
+CHUNK_EPISODES = 40  # per row; a long run has 200
 
 
 def verdict(is_met: bool) -> str:
-    """Say it in a word."""
+    """Return the verdict as one word."""
     return "met" if is_met else "MISSED"
 
 
 def metrics_cost() -> tuple[float, float]:
-    """Time a PGM-6ag episode of CONS with nothing on and with everything on, in turns: seconds, and what is added."""
+    """Time a PGM-6ag episode of CONS with everything off and on, alternating: seconds, and the difference."""
     import jax
 
     from consmarl.experiments.configuration.config import TrainConfig
@@ -47,7 +46,7 @@ def metrics_cost() -> tuple[float, float]:
 
     @functools.partial(jax.jit, donate_argnums=0)
     def bare(state: Any) -> Any:
-        # what nobody looks at is not computed either: the compiler leaves the metrics out
+        # unused metrics are not computed either: the compiler removes them
         return _run_rounds(trainer, num_rounds, False, state)[0]
 
     def with_nothing(state: Any) -> Any:
@@ -70,12 +69,12 @@ def metrics_cost() -> tuple[float, float]:
                 states[way] = (with_nothing, with_everything)[way](states[way])
                 seconds[turn, way] = time.perf_counter() - start
     nothing, everything = seconds[1:].T / CHUNK_EPISODES
-    # neighbours in time are compared, and the middle one counts: a busy moment of the machine spoils one turn
+    # adjacent turns are compared by their median, so that a busy moment spoils only one
     return float(np.median(nothing)), float(np.median(everything / nothing) - 1)
 
 
 def write_runs(directory: Path, num_groups: int = 20, num_seeds: int = 5, num_rows: int = 1000) -> None:
-    """Write runs such as training leaves them, with made-up numbers."""
+    """Write runs like those of training, with made-up numbers."""
     rng = np.random.default_rng(0)
     for group in range(num_groups):
         for seed in range(num_seeds):
@@ -106,7 +105,7 @@ def _row(episode: int, value: float) -> dict[str, Any]:
 
 
 def seconds_of(*command: str, tries: int = 3) -> float:
-    """Return the shortest time that a command takes."""
+    """Return the shortest duration of a command."""
     best = float("inf")
     for _ in range(tries):
         start = time.perf_counter()
@@ -116,12 +115,12 @@ def seconds_of(*command: str, tries: int = 3) -> float:
 
 
 def seconds_to_first_row(env: str, seed: int, directory: Path) -> float:
-    """Return the time from the start of a CONS run's process to its first row of training, one round of episodes."""
+    """Return the time from starting a CONS run's process to its first training row, after one round of episodes."""
     out = directory / f"{env}-{seed}"
     command = [sys.executable, "-m", "consmarl.cli", "train", "--env", env, "--method", "cons", "--seed", str(seed),
                "--report-every", "4", "--out", str(out)]  # fmt: skip
     start = time.perf_counter()
-    # JAX's own cache, if somebody has set one, would be used instead of ours
+    # JAX's own cache, if configured, would be used instead of ours
     ours = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
     with subprocess.Popen(command, env=ours | {"CONSMARL_CACHE": str(directory / "cache")}) as process:
         while not (out / "metrics.jsonl").exists() or (out / "metrics.jsonl").read_bytes().count(b"\n") < 2:
@@ -134,7 +133,7 @@ def seconds_to_first_row(env: str, seed: int, directory: Path) -> float:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the measurements."""
     python, program = sys.executable, str(Path(sys.executable).with_name("consmarl"))
     for name, command in (("import", (python, "-c", "import consmarl")), ("help", (program, "--help"))):
         seconds = seconds_of(*command)

@@ -27,7 +27,7 @@ def test_names_that_somebody_may_have_meant(written, meant):
 
 
 def test_what_is_like_nothing_gets_a_list_or_another_hint():
-    assert nearest("method", ["--ids", "--env"]) == "known are '--ids', '--env'."
+    assert nearest("method", ["--ids", "--env"]) == "choose from '--ids', '--env'."
     assert nearest("method", ["--ids", "--env"], otherwise="see --help.") == "see --help."
 
 

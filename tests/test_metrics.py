@@ -131,10 +131,10 @@ def test_what_later_versions_say_of_a_metric_is_passed_over():
     ("wrong", "said"),
     [
         ({"title": "Gold"}, "must have a name"),
-        ({"name": 3}, "name must be a text, not 3"),
+        ({"name": 3}, "name must be a string, not 3"),
         ({"name": "gold", "more_is_better": "yes"}, "more_is_better must be true or false"),
-        ({"name": "gold", "most": 0}, "most that there is of gold must be above 0"),
-        ({"name": "gold", "part_of": "gold"}, "gold cannot be a part of itself"),
+        ({"name": "gold", "most": 0}, "most must be above 0 and finite for gold"),
+        ({"name": "gold", "part_of": "gold"}, "gold cannot be part of itself"),
     ],
 )
 def test_a_declaration_that_makes_no_sense_is_refused_in_a_sentence(wrong, said):

@@ -73,15 +73,15 @@ def test_installed_packages_are_found_by_themselves(plugin, monkeypatch):
         (
             "no.such.module",
             None,
-            "no.such.module cannot be used, it ends with ModuleNotFoundError",
+            "no.such.module cannot be used: importing it raised ModuleNotFoundError",
         ),
-        ("broken.py", "1 / 0", "it ends with ZeroDivisionError: division by zero"),
+        ("broken.py", "1 / 0", "importing it raised ZeroDivisionError: division by zero"),
         (
             "wrong.py",
             "import consmarl; consmarl.register_method('x', 5)",
             "must be a class derived from Learner",
         ),
-        ("json.py", "", "json.py has the name of another module, json: rename the file"),
+        ("json.py", "", "json.py has the same name as another module, json: rename the file"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_gets_a_sentence(name, text, sentence, tmp_path):
@@ -96,7 +96,7 @@ def test_a_plugin_that_cannot_be_used_gets_a_sentence(name, text, sentence, tmp_
 
 def test_the_option_needs_a_name(capsys):
     assert main(["train", "--plugin"]) == 2
-    assert "--plugin names a file or module that registers something" in capsys.readouterr().err
+    assert "--plugin needs a file or module that registers something" in capsys.readouterr().err
 
 
 def test_what_a_file_needs_is_named_and_not_loaded(plugin):

@@ -151,10 +151,16 @@ class Clashing(IQL):
     ("register", "sentence"),
     [
         (lambda: consmarl.register_method("iql", Moody), r"there is a method 'iql' already, from consmarl\.learners\."),
-        (lambda: consmarl.register_method("My Method", Moody), "'My Method' cannot be the name of a method: use small"),
+        (
+            lambda: consmarl.register_method("My Method", Moody),
+            "'My Method' cannot be the name of a method: use lower-case",
+        ),
         (lambda: consmarl.register_method("x", Untyped), "has an option anything whose type cannot be read from a"),
-        (lambda: consmarl.register_method("x", Clashing), "x has an option expectile of another type than i2q has"),
-        (lambda: consmarl.register_method("x", Moody, sharing="con"), "no way of sharing 'con': did you mean 'cons'"),
+        (lambda: consmarl.register_method("x", Clashing), "x has an option expectile of another type than that of i2q"),
+        (
+            lambda: consmarl.register_method("x", Moody, sharing="con"),
+            "no sharing mechanism 'con': did you mean 'cons'",
+        ),
         (lambda: consmarl.register_method("x", Restless), "must be a class derived from Learner, not"),
         (lambda: consmarl.register_method("x", 5), "the learner of method 'x' must be a class derived from Learner"),
         (lambda: consmarl.register_method("x", Melting), "must be a frozen dataclass: write @dataclass.frozen=True. "),
@@ -174,10 +180,10 @@ def test_misuse_gets_a_sentence(register, sentence):
     ("settings", "sentence"),
     [
         (dict(learn={"patience": 2}), r"learn\.patience must lie between 0 and 1, not 2\.0"),
-        (dict(learn={"mood": "sad"}), r"learn\.mood has no value 'sad': known are 'calm', 'wild'"),
+        (dict(learn={"mood": "sad"}), r"learn\.mood has no value 'sad': choose from 'calm', 'wild'"),
         (dict(learn={"num_naps": 0}), r"learn\.num_naps must be a whole number of at least 1"),
         (dict(learn={"patiense": 1}), r"no setting 'learn\.patiense': did you mean 'patience'"),
-        (dict(method="iql", learn={"mood": "calm"}), r"learn\.mood is an option of moody: iql has no such thing"),
+        (dict(method="iql", learn={"mood": "calm"}), r"learn\.mood is an option of moody, not of iql"),
         (dict(explore={"share": 0.5}), r"explore\.share is an option of epsilon-greedy-together: epsilon-z-greedy"),
         (
             dict(exploration="epsilon-greedy-together", explore={"share": 1.5}),

@@ -48,10 +48,13 @@ def test_a_report_writes_what_is_asked_for(runs, tmp_path):
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda report: report.curve("VDN"), "there is no group 'VDN': there are '"),
-        (lambda report: report.finals("cleanup"), "say which world: there are 'pgm-3ag'"),
+        (lambda report: report.curve("VDN"), "there is no group 'VDN': choose from '"),
+        (lambda report: report.finals("cleanup"), "say which environment: choose from 'pgm-3ag'"),
         (lambda _: consmarl.report(), "name directories of runs"),
-        (lambda _: consmarl.report("runs", x="weeks"), "x has no value 'weeks': known are 'episodes', 'steps', 'time'"),
+        (
+            lambda _: consmarl.report("runs", x="weeks"),
+            "x has no value 'weeks': choose from 'episodes', 'steps', 'time'",
+        ),
     ],
 )
 def test_wrong_questions_get_a_sentence(runs, ask, sentence):
@@ -92,8 +95,8 @@ def test_a_sweep_from_python_tells_what_each_run_came_to(tmp_path):
         (dict(), r"say what to run: methods="),
         (dict(methods=["iq"]), "there is no method 'iq': did you mean 'iql'"),
         (dict(methods=["iql"], scale=0.5), "scale shortens a study"),
-        (dict(methods=["iql"], study="pgm-3ag"), "a study brings its own methods"),
-        (dict(study="pgm-3ag", options={"method": "iql"}), "brings its own method"),
+        (dict(methods=["iql"], study="pgm-3ag"), "a study has its own methods"),
+        (dict(study="pgm-3ag", options={"method": "iql"}), "has its own method"),
         (dict(methods=["iql"], workers=0), "workers must be a whole number of at least 1"),
     ],
 )

@@ -1,6 +1,6 @@
 """consmarl: reinforcement-learning agents that learn together and teach each other.
 
-The names below load on first use, so that `import consmarl` and `consmarl --help` stay quick.
+The names below are loaded on first use, so that `import consmarl` and `consmarl --help` stay fast.
 """
 
 from importlib import import_module
@@ -92,7 +92,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its home when it is first asked for."""
+    """Import a public name from its module on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'consmarl' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""What the library says when it is asked for something that cannot be."""
+"""The error for unusable requests, and helpers for its messages."""
 
 import difflib
 import reprlib
@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 
 class UsageError(ValueError):
-    """A request that cannot be met; its message is one sentence on what was wrong and what would be right."""
+    """A request that cannot be fulfilled; its message is one sentence on what was wrong and what would be right."""
 
 
-# What other libraries call our settings: no measure of spelling finds these.
+# Other libraries' names for our settings, which similarity of spelling would not find.
 OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "lr": "learning-rate", "alpha": "learning-rate", "step-size": "learning-rate",
@@ -34,24 +34,24 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "num-players": "num-agents", "grid-size": "grid", "map-size": "grid",
     }
 )  # fmt: skip
-MIN_LIKENESS = 0.66  # below, what is alike is chance: "lr" and "record"
-LEAD = 0.15  # so far behind the likeliest name, others are noise
-SAME_PART = 0.8  # from here on a part of a name is another one misspelt
+MIN_LIKENESS = 0.66  # below this, similarity is chance: "lr" and "record"
+LEAD = 0.15  # names this far behind the most similar one are noise
+SAME_PART = 0.8  # from here on, a part of a name counts as a misspelling of another
 
 
 def nearest(name: str, known: Iterable[str], *, otherwise: str | None = None) -> str:
-    """Return the tail of an error sentence: the known names nearest to `name`, or else all of them.
+    """Return the end of an error message: the known names most similar to `name`, or else all of them.
 
-    `otherwise` takes the place of a list of all, where that would be long.
+    `otherwise` replaces the list of all names if that would be long.
     """
     known = list(known)
     if close := close_names(name, known):
         return f"did you mean {' or '.join(repr(guess) for guess in close)}?"
-    return otherwise or f"known are {', '.join(repr(each) for each in known)}."
+    return otherwise or f"choose from {', '.join(repr(each) for each in known)}."
 
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that somebody who wrote `name` may have meant, the likeliest first."""
+    """Return up to three known names that `name` may have been meant for, the likeliest first."""
     known = list(known)
     meant = OTHER_NAMES.get(_plain(name))
     if meant and (same := [each for each in known if _plain(each) == meant]):
@@ -63,10 +63,10 @@ def close_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error sentence quotes it: on one line, and not for pages."""
+    """Return a value as quoted in an error message: on one line, and shortened."""
     try:
         text = repr(value)
-    except ValueError:  # Python writes out no whole numbers of thousands of digits
+    except ValueError:  # Python does not print integers of thousands of digits
         return "a number of thousands of digits"
     except RecursionError:
         return "something nested too deeply"
@@ -74,18 +74,18 @@ def shown(value: object) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name without what options and settings are spelt differently with."""
+    """Return a name without the spelling differences between options and settings."""
     return name.lstrip("-").replace("_", "-").lower()
 
 
 def _likeness(name: str, other: str) -> float:
-    """Return how alike two names are, from 0 to 1: letter by letter, or part by part."""
+    """Return the similarity of two names, from 0 to 1: by letters, or part by part."""
     whole = difflib.SequenceMatcher(None, name, other).ratio()
     return max(whole, _likeness_of_parts(_parts(name), _parts(other)))
 
 
 def _likeness_of_parts(parts: list[str], others: list[str]) -> float:
-    """Return how much of `others` is named by `parts`, each of which has to be one of them: 0.66 to 1, or 0."""
+    """Return how much of `others` is covered by `parts`, all of which must be among them: 0.66 to 1, or 0."""
     if not parts:
         return 0.0
     for part in parts:

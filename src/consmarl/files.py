@@ -1,4 +1,4 @@
-"""Writing files so that a failure never costs what was there before, and what the files of a run are called."""
+"""Atomic file writes, and the names of a run's files."""
 
 import os
 import tempfile
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from consmarl.errors import UsageError
 
-# A run's directory; whoever reads one needs these names and nothing else of what wrote it.
+# A run's directory; reading one requires only these names, not the code that wrote it.
 CONFIG, FACTS, METRICS, RESULT, FAILURE = "config.json", "run.json", "metrics.jsonl", "result.json", "failure.json"
 CHECKPOINTS, EVENTS, POLICY, POLICY_GIF = "checkpoints", "events", "policy.safetensors", "policy.gif"
 EXCHANGES, VIEW = "exchanges", "exchange.html"
@@ -17,7 +17,7 @@ LOG, LOCK = "log.txt", ".lock"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file to write to; it takes the place of `path` only if all went well."""
+    """Yield a temporary file to write to; it replaces `path` only on success."""
     if path.is_dir():
         raise UsageError(f"cannot write to {path}, which is a directory: name a file in it.")
     with explained(path):
@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             umask = os.umask(0)
             os.umask(umask)
-            temporary.chmod(0o666 & ~umask)  # mkstemp's are for the owner's eyes only
+            temporary.chmod(0o666 & ~umask)  # mkstemp makes files private
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -38,7 +38,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Say in a sentence which file could not be written, and why."""
+    """Turn a failure to write a file into one sentence."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Reading JSON that anybody may have written: whatever is wrong with it becomes one sentence.
+"""Read JSON from untrusted sources; anything wrong with it becomes one sentence.
 
-Every JSON file that people pass on (configurations, facts of a run, sweeps, headers) is read here. What comes back is
-shallow enough to copy, compare and write again, and all its text can be written as UTF-8 and shown on a terminal: what
-would move the cursor, or is half a character, is replaced.
+Every JSON file that people exchange (configurations, facts of a run, sweeps, headers) is read here. The result is
+shallow enough to be copied, compared and written again, and all its text can be encoded as UTF-8 and shown on a
+terminal: control characters and lone surrogates are replaced.
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Any
 
 from consmarl.errors import UsageError
 
-MOST_BYTES = 16 * 2**20  # of a file that holds one object; a configuration has about 2,000
-MOST_LEVELS = 50  # ours have four; Python's own functions give up at a few hundred
+MOST_BYTES = 16 * 2**20  # of a file with one object; a configuration has about 2,000
+MOST_LEVELS = 50  # ours have four; Python's own functions fail at a few hundred
 
-_ILLEGIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters; halves of others
+_ILLEGIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
 _ILLEGIBLE_IN_JSON = re.compile(r"\\[bfru]|[\x7f-\x9f]")
 
 
 def parse_json(text: str | bytes, what: str) -> Any:
-    """Return what JSON holds; `what` begins the sentence that refuses anything else."""
+    """Return the value of a JSON text; `what` names it in error messages."""
     try:
         whole = text.decode("utf-8") if isinstance(text, bytes) else text
         read = json.loads(whole)
@@ -36,15 +36,15 @@ def parse_json(text: str | bytes, what: str) -> Any:
 
 
 def parse_json_object(text: str | bytes, what: str) -> dict[str, Any]:
-    """Return the object that JSON holds; anything else is refused."""
+    """Return the object in a JSON text; anything else is refused."""
     read = parse_json(text, what)
     if not isinstance(read, dict):
-        raise UsageError(f'{what} must hold an object such as {{"name": "value"}}, not {_kind(read)}.')
+        raise UsageError(f'{what} must contain an object such as {{"name": "value"}}, not {_kind(read)}.')
     return read
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """Return the object in a file of JSON."""
+    """Return the object in a JSON file."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}.")
     try:
@@ -53,12 +53,12 @@ def read_json_object(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}.") from error
     if len(content) > MOST_BYTES:
-        raise UsageError(f"{path} is too large to be what it should: it has more than {MOST_BYTES // 2**20} megabytes.")
+        raise UsageError(f"{path} is too large: at most {MOST_BYTES // 2**20} megabytes are read.")
     return parse_json_object(content, str(path))
 
 
 def read_json_object_if_any(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file of JSON; None where there is no file."""
+    """Return the object in a JSON file; None if there is no file."""
     return read_json_object(path) if path.is_file() else None
 
 
@@ -67,7 +67,7 @@ def _too_deep(what: str) -> UsageError:
 
 
 def _depth(value: Any) -> int:
-    """Return how many lists and objects lie inside each other, without recursion."""
+    """Return how deeply lists and objects are nested, without recursion."""
     depth, level = 0, [value]
     while level := [each for each in level if isinstance(each, list | dict)]:
         depth += 1
@@ -76,7 +76,7 @@ def _depth(value: Any) -> int:
 
 
 def _legible(value: Any) -> Any:
-    """Return a value with a sign for every character that cannot be shown; only where there may be some."""
+    """Return a value with every unprintable character replaced."""
     if isinstance(value, str):
         return _ILLEGIBLE.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):
@@ -87,5 +87,5 @@ def _legible(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str:
-    names = {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+    names = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")

@@ -1,8 +1,8 @@
-"""What the numbers of a run are: whoever makes a number declares it, and whoever shows it reads the declaration.
+"""Declarations of metrics: the code that produces a number declares it, and the code that shows it uses that.
 
-Worlds declare their counters, learners what they report of an update, sharing mechanisms their traffic, and the loop
-the rest. A run writes all of it into its facts. A number that nobody declared is still shown, under a title made from
-its name.
+Environments declare their counters, learners the statistics of an update, sharing mechanisms their traffic, and the
+training loop the rest. A run stores all declarations in its facts. An undeclared number is still shown, under a title
+made from its name.
 """
 
 import dataclasses
@@ -15,42 +15,42 @@ from consmarl.errors import UsageError, shown
 from consmarl.records import defaults_of, settle
 
 EVALUATION, TRAINING, LEARNING, SHARING = "Greedy evaluation", "Training", "Learning", "Sharing"
-FAMILIES = (EVALUATION, TRAINING, LEARNING, SHARING)  # in the order in which a reader wants them
-EVALUATED = "evaluation_"  # how names of what greedy episodes came to begin
-# What rows and results say of themselves, beside the metrics.
+FAMILIES = (EVALUATION, TRAINING, LEARNING, SHARING)  # in display order
+EVALUATED = "evaluation_"  # prefix of the names of metrics from greedy episodes
+# Bookkeeping columns of rows and results, which are not metrics.
 BOOKKEEPING = frozenset({"episode", "env_steps", "seconds", "episodes_evaluated", "return_error"})
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is measured again and again."""
+    """A number that is measured repeatedly."""
 
     name: str  # in rows and results
     title: str = ""  # by default made from the name
     family: str = TRAINING
     unit: str = ""
-    more_is_better: bool | None = None  # None where neither is
-    part_of: str | None = None  # a total that says less than its parts, and is left out beside them
-    most: float | None = None  # as much as there is in an episode, so that it can be told as a share
-    by_agent: bool = False  # a list with a number for each agent
+    more_is_better: bool | None = None  # None if neither is better
+    part_of: str | None = None  # a less informative total, hidden if its parts are shown
+    most: float | None = None  # the maximum per episode, so that it can be shown as a share
+    by_agent: bool = False  # a list with one number per agent
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types, and check it."""
+        """Convert values to their types, and check them."""
         settle(self)
         object.__setattr__(self, "title", self.title or self.name.replace("_", " ").capitalize())
         if self.most is not None and not 0 < self.most < float("inf"):
-            raise UsageError(f"the most that there is of {self.name} must be above 0 and finite, not {self.most}.")
+            raise UsageError(f"most must be above 0 and finite for {self.name}, not {self.most}.")
         if self.part_of == self.name:
-            raise UsageError(f"{self.name} cannot be a part of itself: name the total that it is a part of.")
+            raise UsageError(f"{self.name} cannot be part of itself: name the total that it is part of.")
 
 
 def place_of(family: str) -> int:
-    """Return a family's place among the others; one that is not ours comes last."""
+    """Return a family's position in display order; unknown families come last."""
     return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
 
 
 def derived(name: str) -> Metric:
-    """Return what a name alone tells of a metric."""
+    """Return a metric with what its name alone implies."""
     is_learned = name == "loss" or name.endswith(("_loss", "_norm", "_error"))
     return Metric(name, family=LEARNING if is_learned else TRAINING)
 
@@ -61,7 +61,7 @@ EPISODE_STEPS = Metric("episode_steps", "Steps per episode", unit="steps")
 EPSILON = Metric("epsilon", "ε", LEARNING, unit="probability")
 OF_EPISODES = (RETURN, AGENT_RETURNS, EPISODE_STEPS)
 
-# What most learners report of an update.
+# What most learners report about an update.
 LOSS = Metric("loss", family=LEARNING, more_is_better=False)
 TD_ERROR = Metric("td_error", "TD error", LEARNING, unit="reward", more_is_better=False)
 Q_VALUE = Metric("q_value", "Q-value", LEARNING, unit="reward")
@@ -70,7 +70,7 @@ GRADIENT_NORM = Metric("gradient_norm", family=LEARNING)
 
 @dataclass(frozen=True)
 class Schema:
-    """The metrics of one run or of several, in the order in which a reader wants them; of two of one name the first."""
+    """The metrics of one or several runs in display order; of duplicate names, the first counts."""
 
     metrics: tuple[Metric, ...] = ()
 
@@ -84,22 +84,22 @@ class Schema:
 
     @property
     def numbers(self) -> frozenset[str]:
-        """Names that belong to single numbers in rows and results."""
+        """Names of single numbers in rows and results."""
         return BOOKKEEPING | {name for name, each in self._declared.items() if not each.by_agent}
 
     def __getitem__(self, name: str) -> Metric:
-        """Return a metric by the name that it has in rows; one that nobody declared is made sense of by its name."""
+        """Return a metric by its name in rows; an undeclared one is derived from its name."""
         bare = name.removeprefix(EVALUATED)
         found = self._declared.get(bare) or derived(bare)
         return found if bare == name else dataclasses.replace(found, name=name, family=EVALUATION)
 
     def in_order(self, names: Iterable[str]) -> list[Metric]:
-        """Return the metrics of these names: family by family, declared ones first, totals only without their parts."""
+        """Return these metrics by family, declared ones first, and totals only if their parts are missing."""
         there = set(names)
         return sorted((self[name] for name in there if not self._is_told_in_parts(name, there)), key=self._place)
 
     def counters(self, names: Iterable[str]) -> list[Metric]:
-        """Return which of the names in a result are counters of the world, in a reader's order."""
+        """Return which names in a result are counters of the environment, in display order."""
         others = BOOKKEEPING | {each.name for each in OF_EPISODES}
         others |= {name for name, each in self._declared.items() if each.family in (LEARNING, SHARING)}
         return self.in_order(set(names) - others)
@@ -115,23 +115,23 @@ class Schema:
 
 
 def joined(schemas: Iterable[Schema]) -> Schema:
-    """Return the metrics of several runs together."""
+    """Return the metrics of several runs combined."""
     return Schema(tuple(each for schema in dict.fromkeys(schemas) for each in schema.metrics))
 
 
 def declared_once(metrics: Iterable[Metric]) -> Schema:
-    """Return the metrics of one run; two of one name are refused, because a row would hold only one of them."""
+    """Return the metrics of one run; duplicate names are refused, since a row can hold only one of them."""
     schema = Schema(tuple(metrics))
     taken = set(BOOKKEEPING)
     for name in (each.name for each in schema.metrics):
         if name in taken or name.startswith(EVALUATED):
-            raise UsageError(f"rows of metrics use the name {shown(name)} for something else: give it another one.")
+            raise UsageError(f"rows of metrics use the name {shown(name)} for something else: choose another one.")
         taken.add(name)
     return schema
 
 
 def to_json(schema: Schema) -> list[dict[str, Any]]:
-    """Return declarations as a file holds them: what a field holds anyway is left out."""
+    """Return declarations as JSON, without fields that have their default values."""
     defaults = defaults_of(Metric)
     return [
         {name: value for name, value in dataclasses.asdict(metric).items() if value != defaults[name]}
@@ -140,7 +140,7 @@ def to_json(schema: Schema) -> list[dict[str, Any]]:
 
 
 def from_json(declared: Sequence[Mapping[str, Any]]) -> Schema:
-    """Return declarations as a file holds them; what only later versions know of a metric is passed over."""
+    """Read declarations from JSON, ignoring fields that only later versions know."""
     known = {each.name for each in dataclasses.fields(Metric)}
     for each in declared:
         if "name" not in each:

@@ -1,4 +1,4 @@
-"""Rows of a run's metrics, one JSON object per line: which lines can be read, and why the others cannot."""
+"""Rows of a run's metrics, one JSON object per line: which lines are readable, and what is wrong with the others."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,31 +7,31 @@ from typing import Any, NamedTuple
 from consmarl.errors import UsageError
 from consmarl.json_files import parse_json
 
-LAST_EPISODE = 2**53  # beyond which floats, and so charts, no longer tell whole numbers apart
-TAIL_BYTES = 16_384  # of a file that end with a whole row; one has about 700
-MOST_TOLD = 3  # faults of one file that are spelled out; the rest are counted
+LAST_EPISODE = 2**53  # beyond this, floats (and thus charts) cannot represent all integers
+TAIL_BYTES = 16_384  # enough of a file's end to include a complete row, which has about 700
+MOST_TOLD = 3  # faults per file that are spelled out; the rest are counted
 
 
 class Fault(NamedTuple):
-    """A line that holds no row that can be used."""
+    """A line without a usable row."""
 
-    line: int  # counted from 1, as editors do
-    what: str  # the end of a sentence that begins with the line: "is not JSON"
+    line: int  # counted from 1, as in editors
+    what: str  # completes a sentence about the line: "is not JSON"
 
 
 class Line(NamedTuple):
-    """A line that has something on it: its row, or else why there is none."""
+    """A non-empty line: its row, or else why there is none."""
 
     number: int
-    content: bytes  # with a line break
+    content: bytes  # including the line break
     row: dict[str, Any] | None
     fault: Fault | None
 
 
 def read_lines(path: Path) -> list[Line]:
-    """Return the lines of a file; a file that is missing has none.
+    """Return the lines of a file; none if the file is missing.
 
-    A last line without a line break that cannot be read is passed over: its writer was killed, or is still writing.
+    An unreadable last line without a line break is ignored: its writer was killed, or is still writing.
     """
     if not path.is_file():
         return []
@@ -45,18 +45,18 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def last_row(path: Path) -> dict[str, Any]:
-    """Return the last whole row of a file without reading the rest; nothing where there is none."""
+    """Return the last complete row of a file without reading the rest; an empty dict if there is none."""
     if not path.is_file():
         return {}
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        contents = file.read().split(b"\n")[:-1]  # what follows the last line break is not whole
+        contents = file.read().split(b"\n")[:-1]  # what follows the last line break is incomplete
     lines = (_line(0, content) for content in reversed(contents))
     return next((line.row for line in lines if line.row is not None), {})
 
 
 def told(faults: Sequence[Fault]) -> str:
-    """Return faults of one file in words: "line 3, which is not JSON, and 4 more lines"."""
+    """Return a file's faults as text: "line 3, which is not JSON, and 4 more lines"."""
     words = [f"line {fault.line}, which {fault.what}" for fault in faults[:MOST_TOLD]]
     if (num_more := len(faults) - MOST_TOLD) > 0:
         words.append(f"{num_more} more line{'s' if num_more > 1 else ''}")
@@ -78,6 +78,6 @@ def _what_is_wrong_with(row: Any) -> str | None:
     episode = row.get("episode")
     if type(episode) is not int or not 0 <= episode < LAST_EPISODE:
         return "has no episode"
-    if type(row.get("seconds", 0.0)) not in (int, float):  # which a run adds up in the end
+    if type(row.get("seconds", 0.0)) not in (int, float):  # added up at the end of a run
         return "has seconds that are not a number"
     return None

@@ -1,7 +1,7 @@
-"""Options of parts that users choose among: each is defined once, as a field of the part's own record.
+"""Options of components that users choose among, each defined once, as a field of the component's own dataclass.
 
-A group of options, such as those of sharing, is put together from the records of all parts in a registry. So a part
-that somebody registers has its options on the command line and in configurations like any other.
+A group of options, such as those of sharing, combines the dataclasses of all components in a registry. So a component
+that a user registers has its options on the command line and in configurations like any other.
 """
 
 import abc
@@ -17,32 +17,32 @@ from consmarl.records import descriptions, hints_of, typed
 
 
 class OptionField(NamedTuple):
-    """An option of one or several parts."""
+    """An option of one or several components."""
 
     name: str
     hint: Any  # the type of its values
     description: str
-    owners: tuple[str, ...]  # the parts that have it
+    owners: tuple[str, ...]  # the components that have it
 
     @property
     def open_hint(self) -> Any:
-        """The type of its values where it may be left open."""
+        """The type of its values if it may be left open."""
         return self.hint | None
 
     @property
     def bare_hint(self) -> Any:
-        """The same without what is checked of values."""
+        """The same without checks of values."""
         return _bare(self.hint) | None
 
 
 def option_names(record: type, leaving_out: Collection[str] = ()) -> list[str]:
-    """Return the names of the fields of a record that are options."""
+    """Return the names of a dataclass's fields that are options."""
     fields = dataclasses.fields(record) if dataclasses.is_dataclass(record) else ()
     return [each.name for each in fields if each.name not in leaving_out and not each.metadata.get("is_internal")]
 
 
 def check_options(what: str, record: type, leaving_out: Collection[str] = ()) -> None:
-    """Refuse a record with an option that the command line cannot read: it needs a plain type."""
+    """Refuse a dataclass with an option whose type the command line cannot read."""
     hints = hints_of(record)
     for name in option_names(record, leaving_out):
         if not _is_plain(hints.get(name)):
@@ -61,7 +61,7 @@ def _is_plain(hint: Any) -> bool:
 
 
 def joined(parts: Mapping[str, type], leaving_out: Collection[str] = ()) -> dict[str, OptionField]:
-    """Return the options of several parts by name; parts that have one in common must agree on its type."""
+    """Return the options of several components by name; components with a common option must agree on its type."""
     found: dict[str, OptionField] = {}
     for owner, record in parts.items():
         hints, texts = hints_of(record), descriptions(record)
@@ -69,7 +69,7 @@ def joined(parts: Mapping[str, type], leaving_out: Collection[str] = ()) -> dict
             there = found.get(name) or OptionField(name, hints[name], "", ())
             if _bare(there.hint) != _bare(hints[name]):
                 raise UsageError(
-                    f"{owner} has an option {name} of another type than {there.owners[0]} has: choose another name."
+                    f"{owner} has an option {name} of another type than that of {there.owners[0]}: choose another name."
                 )
             description = there.description or texts.get(name, "")
             found[name] = there._replace(description=description, owners=(*there.owners, owner))
@@ -81,12 +81,12 @@ def _bare(hint: Any) -> Any:
 
 
 class Options(abc.ABC):
-    """Options of a group that somebody has set; those that are None are left to preset and part."""
+    """The options of a group that were set; None leaves an option to preset and component."""
 
-    group: ClassVar[str]  # what stands before their names: share.ask_gate
+    group: ClassVar[str]  # prefix of their names: share.ask_gate
 
     def __init__(self, **given: Any) -> None:
-        """Bring what was given into its types, and refuse what there is not."""
+        """Convert values to their types, and refuse unknown options."""
         known = self.known()
         for name in given:
             if name not in known:
@@ -99,42 +99,42 @@ class Options(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def known(cls) -> Mapping[str, OptionField]:
-        """Return all options that there are, by name."""
+        """Return all options by name."""
 
     def given(self) -> dict[str, Any]:
         """Return the options that were set."""
         return dict(self.__dict__["_given"])
 
     def every(self) -> dict[str, Any]:
-        """Return all options by name, None where they were not set."""
+        """Return all options by name, None for those that were not set."""
         return dict.fromkeys(self.known()) | self.given()
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Return a copy with other values by name."""
+        """Return a copy with some values changed, by name."""
         return type(self)(**(self.given() | dict(changes)))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an option's value, None where it was not set."""
+        """Return an option's value, or None if it was not set."""
         if name.startswith("_") or name not in self.known():
             raise AttributeError(f"{type(self).__name__} has no option {name!r}")
         return self.__dict__["_given"].get(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse it: configurations do not change."""
+        """Refuse assignment, since configurations are immutable."""
         raise dataclasses.FrozenInstanceError(f"cannot assign to {self.group}.{name}")
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names of those that were set."""
+        """Iterate over the names of the options that were set."""
         return iter(self.given())
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same options have the same values."""
+        """Return whether the same options have the same values."""
         return type(other) is type(self) and self.given() == other.given()
 
     def __hash__(self) -> int:
-        """Hash what was set."""
+        """Return a hash of the options that were set."""
         return hash(tuple(self.given().items()))
 
     def __repr__(self) -> str:
-        """Show what was set, as it is written."""
+        """Show the options that were set, as Python code."""
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given().items())})"

@@ -1,9 +1,9 @@
-"""Code of users' own that registers worlds, methods, ways of sharing and explorations: plugins.
+"""Plugins: users' code that registers environments, methods, sharing mechanisms and explorations.
 
-A plugin is a module or a file in Python that calls `consmarl.register_…` when it is imported. Packages that are
-installed name theirs as entry points of the group `consmarl.plugins`, and are found by themselves. Any other is a
-program that somebody has to ask for: `--plugin FILE` on the command line, or an import in Python. A run's files say
-which plugins it needs, and never have one imported.
+A plugin is a Python module or file that calls `consmarl.register_…` when it is imported. Installed packages declare
+theirs as entry points in the group `consmarl.plugins`, and these are loaded automatically. Any other plugin is a
+program that the user must ask for: with `--plugin FILE` on the command line, or an import in Python. A run's files
+name the plugins it needs, but never cause one to be imported.
 """
 
 import importlib
@@ -30,7 +30,7 @@ def load_installed() -> None:
 
 
 def load_plugins(names: Iterable[str]) -> None:
-    """Import plugins: files in Python, such as fishing.py, or modules, such as my_package.worlds."""
+    """Import plugins: Python files, such as fishing.py, or modules, such as my_package.worlds."""
     for name in names:
         with _explained(name):
             if name.endswith(".py"):
@@ -40,7 +40,7 @@ def load_plugins(names: Iterable[str]) -> None:
 
 
 def taken_out(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command line without `--plugin NAME`, which goes with every command, and the names."""
+    """Return a command line without `--plugin NAME`, which every command accepts, and the names."""
     rest, names, following = [], [], iter(words)
     for word in following:
         option, equals, value = word.partition("=")
@@ -49,55 +49,55 @@ def taken_out(words: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         named = value if equals else next(following, "")
         if not named:
-            raise UsageError(f"{OPTION} names a file or module that registers something, such as fishing.py.")
+            raise UsageError(f"{OPTION} needs a file or module that registers something, such as fishing.py.")
         names.append(named)
     return rest, names
 
 
 def in_use() -> tuple[str, ...]:
-    """Return which modules and files have registered something, other than this package and what is found by itself."""
+    """Return the modules and files that have registered something, except this package and installed plugins."""
     installed = {found.module for found in entry_points(group=GROUP)}
     return tuple(home for home in all_homes() if not home.startswith("consmarl.") and home not in installed)
 
 
 def in_use_elsewhere() -> tuple[str, ...]:
-    """Return the same for processes that have to import it; what was typed into an interpreter cannot be."""
+    """Return the same for child processes that have to import it; code typed into an interpreter is refused."""
     homes = in_use()
     for home in homes:
         if "." not in home:
             raise UsageError(
-                f"something was registered in {home}, which is not a file, and a sweep's runs are processes of their "
-                f"own: put it into a file in Python, and import that."
+                f"something was registered in {home}, which is not a file, but a sweep's runs are separate "
+                f"processes: put it into a Python file, and import that."
             )
     return homes
 
 
 def refuse_missing(where: str, needed: object) -> None:
-    """Refuse what needs plugins that are not loaded: no file has a program run unasked."""
+    """Refuse whatever needs plugins that are not loaded: a file never causes a program to run."""
     listed = needed if isinstance(needed, list) else []
     there = in_use()
     missing = [str(each) for each in listed if each not in there]
     if missing:
         raise UsageError(
-            f"{where} was made with {', '.join(missing)}, a program that would run here with all that you may do: if "
-            f"you know it and trust it, add {OPTION} {shlex.quote(missing[0])} (in Python, import it first)."
+            f"{where} was made with {', '.join(missing)}, a program that would run with your permissions: if "
+            f"you know and trust it, add {OPTION} {shlex.quote(missing[0])} (in Python, import it first)."
         )
 
 
 def _load_file(path: Path) -> None:
-    """Import a file as a module that is called after it."""
+    """Import a file as a module named after it."""
     if not path.is_file():
-        raise UsageError(f"there is no plugin {path}: name a file in Python, or a module.")
+        raise UsageError(f"there is no plugin {path}: name a Python file or a module.")
     there = sys.modules.get(path.stem)
     if there is not None and Path(there.__file__ or "").resolve() == path.resolve():
         return
     if there is not None or path.stem in sys.stdlib_module_names:
-        raise UsageError(f"{path} has the name of another module, {path.stem}: rename the file.")
+        raise UsageError(f"{path} has the same name as another module, {path.stem}: rename the file.")
     spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
     assert spec is not None  # it ends in .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # classes are looked up there by their module's name
+    sys.modules[path.stem] = module  # classes are looked up there by module name
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -107,10 +107,10 @@ def _load_file(path: Path) -> None:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Tell in a sentence whatever stops a plugin."""
+    """Turn whatever stops a plugin into one sentence."""
     try:
         yield
     except UsageError as error:
         raise UsageError(f"{name} cannot be used: {error}") from error
-    except Exception as error:  # somebody else's code may raise anything
-        raise UsageError(f"{name} cannot be used, it ends with {type(error).__name__}: {error}.") from error
+    except Exception as error:  # third-party code may raise anything
+        raise UsageError(f"{name} cannot be used: importing it raised {type(error).__name__}: {error}.") from error

@@ -1,7 +1,7 @@
-"""Typed records that people build by hand: words, lists and dicts become what the fields say they are.
+"""Typed, immutable dataclasses that people build by hand: strings, lists and dicts are converted to the field types.
 
-A record's `__post_init__` calls `settle`. So a wrong type is refused where it comes in, and code behind it can compare
-enums with `is`. A type may carry a `Check`: `Annotated[float, Check(fraction)]`. What is written under a field is its
+A dataclass's `__post_init__` calls `settle`. So a wrong type is refused at the boundary, and later code can compare
+enums with `is`. A type may carry a `Check`: `Annotated[float, Check(fraction)]`. The string below a field is its
 description.
 """
 
@@ -29,31 +29,31 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True)
 class Check:
-    """Part of a type hint: a function of name and value that raises an error if the value cannot be used."""
+    """Part of a type hint: a function of name and value that raises an error for an unusable value."""
 
     test: Callable[[str, Any], Any]
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Part of a type hint: a text has to be one of these names, which may grow after the hint was written."""
+    """Part of a type hint: a string must be one of these names, which may be extended later."""
 
     names: Iterable[str]
 
     def test(self, name: str, value: str) -> None:
-        """Refuse a name that is not there."""
+        """Refuse an unknown name."""
         known = list(self.names)
         if value not in known:
             raise UsageError(f"{name} has no value {shown(value)}: {nearest(value, known)}")
 
 
 def internal(default: Any) -> Any:
-    """Declare a field of a record that is not an option for users: other parts of the program set it."""
+    """Declare a field that is not an option for users but is set by other parts of the program."""
     return dataclasses.field(default=default, metadata={"is_internal": True})
 
 
 def descriptions(kind: type) -> Mapping[str, str]:
-    """Return what is written under the fields of a record's class and of the classes that it derives from."""
+    """Return the strings below the fields of a dataclass and its base classes, by field."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if dataclasses.is_dataclass(each):
@@ -65,7 +65,7 @@ def descriptions(kind: type) -> Mapping[str, str]:
 def _descriptions_in(kind: type) -> dict[str, str]:
     try:
         source = textwrap.dedent(inspect.getsource(kind))
-    except (OSError, TypeError):  # installed without its source
+    except (OSError, TypeError):  # installed without source
         return {}
     (tree,) = ast.parse(source).body
     assert isinstance(tree, ast.ClassDef)
@@ -78,17 +78,17 @@ def _descriptions_in(kind: type) -> dict[str, str]:
 
 
 def settle(record: Any, prefix: str = "") -> None:
-    """Bring the fields of a frozen record into their types; `prefix` goes before their names in sentences."""
+    """Convert the fields of a frozen dataclass to their types; `prefix` precedes their names in messages."""
     hints = hints_of(record.__class__)
     for each in dataclasses.fields(record):
         given = getattr(record, each.name)
         default = default_of(each) if isinstance(given, Mapping) else None
         settled = typed(prefix + each.name, hints.get(each.name, Any), given, default)
-        object.__setattr__(record, each.name, settled)  # the record is frozen for everybody else
+        object.__setattr__(record, each.name, settled)  # frozen for everyone else
 
 
 def replaced(record: RecordT, changes: Mapping[str, Any], prefix: str = "") -> RecordT:
-    """Return a copy with other values by name; an unknown name is told its nearest neighbours."""
+    """Return a copy with some values changed, by name; for an unknown name, suggest the closest ones."""
     kept: Any = record
     known = [each.name for each in dataclasses.fields(kept)]
     for name in changes:
@@ -98,22 +98,23 @@ def replaced(record: RecordT, changes: Mapping[str, Any], prefix: str = "") -> R
 
 
 def default_of(field: "dataclasses.Field[Any]") -> Any:
-    """Return what a field holds if it is left out; None where it cannot be."""
+    """Return a field's default value; None if it has none."""
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return None if field.default is dataclasses.MISSING else field.default
 
 
 def defaults_of(record: Any) -> dict[str, Any]:
-    """Return what the fields of a record's class hold if they are left out, by name."""
+    """Return the default values of a dataclass's fields, by name."""
     return {each.name: default_of(each) for each in dataclasses.fields(record)}
 
 
 def typed(name: str, hint: Any, value: Any, default: Any = None) -> Any:
-    """Return a value as its type hint wants it.
+    """Return a value converted to its type hint.
 
-    An enum is made of its value, a tuple of any sequence, a record of a dict that changes the `default` one. Hints that
-    are no single class, such as Any, let everything through. A hint's `Check`s see what is not None.
+    An enum is made from its value, a tuple from any sequence, a dataclass from a dict of changes to `default`. Hints
+    that are not a single class, such as Any, accept everything. A hint's `Check`s are applied to values other than
+    None.
     """
     if typing.get_origin(hint) is Annotated:
         inner, *marks = typing.get_args(hint)
@@ -171,7 +172,7 @@ def _member(name: str, kind: type[enum.Enum], value: Any) -> enum.Enum:
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # 1e4, as people write ten thousand
+        return int(value)  # 1e4, meaning ten thousand
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise UsageError(f"{name} must be a whole number, not {shown(value)}.")
     return operator.index(value)
@@ -183,7 +184,7 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise UsageError(f"{name} must be a number that is not as large as {shown(value)}.") from None
+        raise UsageError(f"{name} must be a smaller number than {shown(value)}.") from None
 
 
 def _truth(name: str, value: Any) -> bool:
@@ -194,8 +195,8 @@ def _truth(name: str, value: Any) -> bool:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{name} must be a text, not {shown(value)}.")
-    return value  # as it is: a subclass may say where it comes from
+        raise UsageError(f"{name} must be a string, not {shown(value)}.")
+    return value  # unconverted, as a subclass may carry its origin
 
 
 _SIMPLE: dict[type, Callable[[str, Any], Any]] = {int: _whole, float: _number, bool: _truth, str: _text}
@@ -203,8 +204,8 @@ _SIMPLE: dict[type, Callable[[str, Any], Any]] = {int: _whole, float: _number, b
 
 @functools.cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """Return the types of a record's fields, with their marks."""
+    """Return the types of a dataclass's fields, including annotations."""
     try:
         return typing.get_type_hints(kind, include_extras=True)
-    except NameError:  # names that only a type checker knows: a record with such hints has to check itself
+    except NameError:  # names known only to type checkers: such a dataclass has to check itself
         return {}

@@ -1,4 +1,4 @@
-"""Things by name, to which users can add their own."""
+"""Registries of named things, which users can extend."""
 
 import dataclasses
 import re
@@ -21,27 +21,27 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
     """Things of one kind by name, in the order in which they were added."""
 
     def __init__(self, kind: str) -> None:
-        """Begin with nothing; `kind` is what a thing is called in sentences."""
+        """Start empty; `kind` is what a thing is called in messages."""
         self.kind = kind
         self._entries: dict[str, EntryT] = {}
         self._homes: dict[str, str] = {}
         _ALL.append(self)
 
     def add(self, name: str, entry: EntryT, home: str) -> None:
-        """Add a thing that the module `home` has defined; a name can be given once.
+        """Add a thing defined in the module `home`; a name can be used only once.
 
-        A module that is loaded again, as notebooks do it, replaces what it added before.
+        A module that is loaded again, as in notebooks, replaces what it added before.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UsageError(
-                f"{shown(name)} cannot be the name of a {self.kind}: use small letters, digits, '-', '_' and '.'."
+                f"{shown(name)} cannot be the name of a {self.kind}: use lower-case letters, digits, '-', '_' and '.'."
             )
         if name in self._entries and self._homes[name] != home:
             raise UsageError(f"there is a {self.kind} {name!r} already, from {self._homes[name]}: choose another name.")
         self._entries[name], self._homes[name] = entry, home
 
     def find(self, name: str) -> EntryT:
-        """Return a thing by its name; an unknown name is told its nearest neighbours."""
+        """Return a thing by name; for an unknown name, suggest the closest ones."""
         if name not in self._entries:
             raise UsageError(f"there is no {self.kind} {shown(name)}: {nearest(str(name), self._entries)}")
         return self._entries[name]
@@ -52,23 +52,23 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         return list(self._homes.values())
 
     def __getitem__(self, name: str) -> EntryT:
-        """Return a thing by its name."""
+        """Return a thing by name."""
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
+        """Iterate over the names."""
         return iter(self._entries)
 
-    __hash__ = object.__hash__  # each is the only one of its kind
+    __hash__ = object.__hash__  # each registry is unique
     __eq__ = object.__eq__
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of things."""
         return len(self._entries)
 
 
 def check_record(what: str, kind: Any, base: type) -> None:
-    """Refuse a class that cannot be registered: its records must be frozen, so that they can be compiled for."""
+    """Refuse a class that cannot be registered: only frozen dataclasses can be compiled for."""
     if not isinstance(kind, type) or not issubclass(kind, base):
         raise UsageError(f"{what} must be a class derived from {base.__name__}, not {shown(kind)}.")
     if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
@@ -76,7 +76,7 @@ def check_record(what: str, kind: Any, base: type) -> None:
 
 
 def home_of(kind: type) -> str:
-    """Return where a class was defined, as another process can load it: a module of a package, or a file."""
+    """Return where a class was defined so that another process can load it: a module in a package, or a file."""
     if "." in kind.__module__:
         return kind.__module__
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)

@@ -1,4 +1,4 @@
-"""Comparing runs from Python: `consmarl.report`. The command `consmarl report` calls it and prints what it returns."""
+"""Compare runs from Python: `consmarl.report`. The command `consmarl report` calls it and prints the result."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,44 +27,44 @@ Wanted = Path | str | None
 
 @dataclass(frozen=True)
 class Curve:
-    """A metric of a group's seeds over a run."""
+    """A metric of a group's seeds over the run."""
 
-    episodes: NDArray[np.int64]  # [point], which all seeds have
+    episodes: NDArray[np.int64]  # [point], shared by all seeds
     values: NDArray[np.float64]  # [seed, point]
     mean: Band  # over seeds, with 95 % bootstrap intervals
 
 
 @dataclass(frozen=True)
 class Report:
-    """What runs came to."""
+    """Statistics of a set of runs."""
 
     runs: Sequence[Run]
-    notes: Sequence[str] = ()  # what could not be read or drawn, a sentence each
+    notes: Sequence[str] = ()  # one sentence per item that could not be read or drawn
     study: Mapping[str, Any] | None = None
-    files: Sequence[Path] = field(default=())  # that were written
+    files: Sequence[Path] = field(default=())  # files that were written
 
     @cached_property
     def worlds(self) -> dict[str, list[Group]]:
-        """Groups of runs that differ in their seeds alone, by world."""
+        """Groups of runs that differ only in their seeds, by environment."""
         return by_world(grouped(self.runs), (self.study or {}).get("groups") or ())
 
     def finals(self, world: str | None = None) -> list[FinalRow]:
-        """Return what each group reached, the best first: means with intervals, area under the curve, seeds."""
+        """Return each group's final returns, best first: means with intervals, area under the curve, seeds."""
         return final_table(self._groups(world)).rows
 
     def comparisons(self, world: str | None = None) -> list[Comparison]:
-        """Return what may be said of the differences between groups: paired difference, probability of improvement."""
+        """Return the comparisons between groups: paired difference and probability of improvement."""
         return comparisons(self._groups(world))
 
     def returns(self, world: str | None = None, metric: str = "return") -> dict[str, dict[Any, float]]:
-        """Return what each seed reached in the end, by group: {"CONS": {0: 12.5, 1: 11.0}}."""
+        """Return each seed's final value, by group: {"CONS": {0: 12.5, 1: 11.0}}."""
         return {group.label: final_values(group, metric) for group in self._groups(world)}
 
     def curve(self, label: str, metric: str = "evaluation_return", world: str | None = None) -> Curve:
         """Return a metric of a group's seeds over the run."""
         groups = {group.label: group for group in self._groups(world)}
         if label not in groups:
-            raise UsageError(f"there is no group {label!r}: there are {', '.join(map(repr, groups))}.")
+            raise UsageError(f"there is no group {label!r}: choose from {', '.join(map(repr, groups))}.")
         _, episodes, values = common_points(groups[label], metric)
         return Curve(episodes, values, band(values))
 
@@ -72,7 +72,7 @@ class Report:
         if world is None and len(self.worlds) == 1:
             return next(iter(self.worlds.values()))
         if world is None or world not in self.worlds:
-            raise UsageError(f"say which world: there are {', '.join(map(repr, self.worlds))}.")
+            raise UsageError(f"say which environment: choose from {', '.join(map(repr, self.worlds))}.")
         return self.worlds[world]
 
 
@@ -90,12 +90,12 @@ def report(
     views: bool = False,
     tell: Tell | None = None,
 ) -> Report:
-    """Read runs and return statistics of them; write what is asked for.
+    """Read runs and return their statistics; write the requested files.
 
-    `runs` are directories of runs, or directories that hold some at any depth; a `study` (a figure of the paper, run at
-    this `scale`) knows its own. `out` is the page to write, `figures` and `csv` directories, `marl_eval` a file;
-    `x` is what curves are drawn over. `gifs` and `views` add pictures of policies and pages of recorded exchanges to
-    the runs' directories. `tell` hears of each file when it is there.
+    `runs` are directories of runs, or directories that contain runs at any depth; they are not needed for a `study` (a
+    figure of the paper, run at this `scale`). `out` is the page to write, `figures` and `csv` are directories,
+    `marl_eval` is a file; `x` is the x-axis of the curves. `gifs` and `views` add pictures of policies and pages of
+    recorded exchanges to the runs' directories. `tell` is called with a message for each file written.
     """
     across = typed("x", Across, x)
     description, found = _study_and_runs(tuple(map(Path, runs)), study, scale)
@@ -109,7 +109,7 @@ def report(
     for path in _written(description, found, groups, across, title, out, figures, csv, marl_eval):
         files.append(path)
         if tell is not None:
-            tell(f"wrote {path}")  # now: what follows may be refused
+            tell(f"wrote {path}")  # at once, as later steps may fail
     return Report(found.runs, notes, description, files)
 
 
@@ -124,7 +124,7 @@ def _written(
     csv: Wanted,
     marl_eval: Wanted,
 ) -> Iterator[Path]:
-    """Write one file after the other."""
+    """Write the files one after the other."""
     if out is not None or csv is not None:
         yield from _page_and_sheets(study, found, across, title, out, csv)
     if figures is not None:
@@ -140,7 +140,7 @@ def _written(
 def _page_and_sheets(
     study: dict[str, Any] | None, found: Found, across: Across, title: str | None, out: Wanted, csv: Wanted
 ) -> Iterator[Path]:
-    """Write the page and the same numbers as CSV, as far as they are wanted."""
+    """Write the page and the same numbers as CSV, if requested."""
     from consmarl.reports.sheets import all_sheets, weights_sheets, write_sheets
 
     if study is not None and is_of_weights(study):
@@ -183,15 +183,14 @@ def _study_and_runs(runs: tuple[Path, ...], name: str | None, scale: float) -> t
     ours = [run for run in found.runs if run.config.get("env") == study.env
             and run.facts.get("label") in description["groups"]]  # fmt: skip
     if not ours:
-        raise UsageError(f"no run of the study is in {places[0]}: `{description['command']}` makes them.")
+        raise UsageError(f"no run of the study is in {places[0]}: make them with `{description['command']}`.")
     return description, Found(ours, found.left_out)
 
 
 def _show_policies(groups: list[Group]) -> Iterator[str]:
-    """Write an episode of a policy of each group, where there is none yet and the world can be drawn.
+    """Draw an episode of one policy per group, if there is none yet and the environment can be drawn.
 
-    A report is worth having without: runs may lie where nobody may write, or be of another version. What cannot be
-    drawn gets a sentence.
+    A report is useful without: runs may be read-only, or of another version. What cannot be drawn gets a note.
     """
     from consmarl.environments.registry import can_be_drawn
     from consmarl.experiments.compiled import tell_if_not_kept
@@ -210,7 +209,7 @@ def _show_policies(groups: list[Group]) -> Iterator[str]:
 
 
 def _show_exchanges(runs: list[Run], tell: Tell | None) -> Iterator[str]:
-    """Write the page of every run that has recorded episodes, where there is none or one older than a record."""
+    """Write the page of every run with recorded episodes, if there is none or it is older than a record."""
     from consmarl.experiments.exchanges import episode_path, recorded_numbers
     from consmarl.files import VIEW
     from consmarl.viewer.view import view
@@ -223,7 +222,7 @@ def _show_exchanges(runs: list[Run], tell: Tell | None) -> Iterator[str]:
         try:
             written = view(run.path)
         except UsageError as error:
-            yield f"no page of the exchanges in {run.path}: {error}"
+            yield f"no page for the exchanges in {run.path}: {error}"
         else:
             if tell is not None:
                 tell(f"wrote {written}")

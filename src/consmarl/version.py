@@ -1,3 +1,3 @@
-"""The version, stated once: the package, its runs and the build read it here."""
+"""The version, defined once: the package, its runs and the build read it from here."""
 
 __version__ = "0.1.0"

@@ -58,7 +58,7 @@ def test_settings_and_several_episodes_reach_the_world(tmp_path):
     [
         (("--env", "pgm-6g"), "no world 'pgm-6g': did you mean 'pgm-6ag'"),
         (("--out", "watch.mp3"), "ending in .gif"),
-        (("--set", "num_agents"), "written NAME=VALUE"),
+        (("--set", "num_agents"), "written as NAME=VALUE"),
         (("--set", "num_agent=2"), "did you mean 'num_agents'"),
         (("--set", "view=4,4"), "odd sides"),
         (("--fps", "0"), "fps must be a whole number of at least 1"),

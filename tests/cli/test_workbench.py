@@ -148,17 +148,17 @@ def test_help_shows_every_option(name, how, capsys):
         (["train", "--episodes", "many"], "--episodes takes a whole number, not 'many'."),
         (["train", "--learning-rate", "fast"], "--learning-rate takes a number, not 'fast'."),
         (["train", "--episodes"], "Missing value for argument '--episodes'"),
-        (["train", "--share.temperature", "0.5"], "share.temperature is set, and nobody shares"),
+        (["train", "--share.temperature", "0.5"], "share.temperature is set, but nobody shares"),
         (["train", "--num-envs", "4", "--episodes", "30"], "multiple of num_envs (4), not 30: 32 is the next."),
         (["train", "--config", "none.json"], "no configuration none.json"),
-        (["train", "--config"], "--config names a file"),
+        (["train", "--config"], "--config needs a file"),
         (["resume", "nowhere"], "nowhere is not the directory of a run: it has no config.json."),
         (["evaluate", "nowhere"], "no policy file nowhere"),
-        (["watch", "nowhere", "--env", "ft"], "name a world or a policy, not both"),
+        (["watch", "nowhere", "--env", "ft"], "name an environment or a policy, not both"),
         (["export", "nowhere"], "nowhere is not the directory of a run"),
         (["report"], "name directories of runs"),
         (["report", "nowhere"], "no directory nowhere"),
-        (["report", "."], ". holds no run: a run's directory has a config.json"),
+        (["report", "."], ". contains no run: a run's directory has a config.json"),
         (["report", "--study", "ablatoin"], "no study 'ablatoin': did you mean 'ablation'"),
         (["report", "--study", "ablation"], "run the study first with `consmarl sweep --study ablation`"),
         (["sweep", "--study", "pgm-3ag", "--scale", "7"], "scale must be above 0 and at most 1"),
@@ -184,7 +184,7 @@ def test_two_trainings_do_not_share_a_directory(swept):
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
     result = run("train", "--out", directory)
     assert result.returncode == 2
-    assert f"go on with `consmarl resume {directory}`" in result.stderr
+    assert f"continue with `consmarl resume {directory}`" in result.stderr
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -234,7 +234,7 @@ def test_an_interrupted_sweep_saves_its_runs_and_goes_on(tmp_path):
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "The same command again runs what is missing." in said
+    assert "Repeat the command to run what is missing." in said
     stopped_after = len(metrics.read_text().splitlines())
     assert 5 <= stopped_after < 101
     assert run(*longer).returncode == 0

@@ -44,7 +44,7 @@ def test_a_wrong_parameter_gets_one_clear_sentence(id, parameters, sentence):
 def test_an_unknown_world_names_its_nearest_neighbours():
     with pytest.raises(UsageError, match="no world 'PGM-6': did you mean 'pgm-6ag'"):
         consmarl.make("PGM-6")
-    with pytest.raises(UsageError, match=r"known are .*'cleanup'"):
+    with pytest.raises(UsageError, match=r"choose from .*'cleanup'"):
         consmarl.make("starcraft")
 
 

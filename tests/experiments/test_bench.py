@@ -113,7 +113,7 @@ def test_best_seconds_leaves_the_first_call_out():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (dict(devices=2), "measured on one core: devices is 1, not 2"),
+        (dict(devices=2), "measured on one core: devices must be 1, not 2"),
         (dict(env="pgm-4ag"), "no world 'pgm-4ag': did you mean"),
         (dict(env="pettingzoo:absent", num_envs=1), "no module 'absent'"),
     ],

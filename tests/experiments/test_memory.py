@@ -119,7 +119,7 @@ def test_evaluations_and_resumed_runs_are_checked(monkeypatch, tmp_path):
     trainer = TrainConfig(preset="paper").trainer()
     with pytest.raises(UsageError, match="400 episodes at once need"):
         memory.check_evaluation_memory(trainer, 400)
-    with pytest.raises(UsageError, match=f"going on with {re.escape(str(tmp_path))} needs 0.1 GB"):
+    with pytest.raises(UsageError, match=f"resuming {re.escape(str(tmp_path))} needs 0.1 GB"):
         memory.check_memory_to_resume(trainer, tmp_path)
 
 

@@ -51,7 +51,7 @@ def test_a_damaged_row_costs_no_other_row_and_is_named(metrics, damaged):
     metrics.path.write_bytes(b"\n".join(lines))
     said = metrics.keep_until(200)
     assert said.startswith(f"{metrics.path}: cannot read line 2, which ")
-    assert said.endswith("; it stays there, and no other row is lost.")
+    assert said.endswith("; it is kept, and no other row is lost.")
     assert metrics.path.read_bytes().split(b"\n") == [lines[0], damaged, lines[2], b""]
     assert episodes(metrics) == [0, 200]
 

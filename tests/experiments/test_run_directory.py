@@ -208,18 +208,18 @@ def test_going_on_with_other_versions_is_said(copy, capsys):
     facts["sessions"][-1]["versions"]["jax"] = "0.0.1"
     (copy / "run.json").write_text(json.dumps(facts))
     resume(copy)
-    assert "going on with other versions (jax 0.0.1 →" in " ".join(capsys.readouterr().err.split())
+    assert "resuming with other versions (jax 0.0.1 →" in " ".join(capsys.readouterr().err.split())
 
 
 def test_two_runs_do_not_share_a_directory(tmp_path):
-    with held(tmp_path / "run", "a run"), pytest.raises(UsageError, match=r"a run in .* is under way"):
+    with held(tmp_path / "run", "a run"), pytest.raises(UsageError, match=r"a run in .* is in progress"):
         train(TrainConfig(**BRIEF), tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_a_run_is_not_resumed_while_it_runs(copy):
     before = (copy / "metrics.jsonl").read_bytes()
-    with held(copy, "a run"), pytest.raises(UsageError, match="under way: wait for it"):
+    with held(copy, "a run"), pytest.raises(UsageError, match="in progress: wait for it"):
         resume(copy)
     assert (copy / "metrics.jsonl").read_bytes() == before
 

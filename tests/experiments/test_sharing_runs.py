@@ -58,7 +58,7 @@ def test_worlds_have_the_papers_values(env, preset, weight_shape, ask_scale):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (dict(share=ShareOptions(update_rate=0.5)), "share.update_rate is set, and nobody shares"),
+        (dict(share=ShareOptions(update_rate=0.5)), "share.update_rate is set, but nobody shares"),
         (dict(method="cons", share=ShareOptions(give_scale=2.0)), "share.give_scale is an option of adhoc-td"),
         (dict(method="adhoc-td", share=ShareOptions(temperature=0.3)), "share.temperature is an option of cons"),
         (dict(method="cons", share=ShareOptions(temperature=0.0)), "temperature must be above 0"),

@@ -87,11 +87,11 @@ def test_agent_0_is_the_newcomer_unless_told_otherwise_and_sharing_begins_at_onc
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (dict(newcomers=(3,)), "newcomers names agents from 0 to 2, not 3"),
+        (dict(newcomers=(3,)), "newcomers must be agents from 0 to 2, not 3"),
         (dict(newcomers=(0, 1, 2)), "all 3 agents are newcomers"),
         (dict(set=(*WORLD[:1], *WORLD[2:])), r"learned in pgm-3ag grid=4,4 .*, and this run is in pgm-3ag grid=4,4 st"),
-        (dict(hidden_size=9), "are of another form than this run's: .* hidden_size 8, learn.head dueling"),
-        (dict(weights="shared"), "are of another form|share one network"),
+        (dict(hidden_size=9), "do not fit this run's: .* hidden_size 8, learn.head dueling"),
+        (dict(weights="shared"), "do not fit this run's|share one network"),
         (dict(teachers="nowhere"), "there is no policy file nowhere"),
     ],
 )
@@ -103,13 +103,13 @@ def test_what_does_not_fit_gets_one_sentence_and_no_directory(old_hands, tmp_pat
 
 
 def test_newcomers_need_teachers():
-    with pytest.raises(UsageError, match="say which by --teachers RUN, or when by --join EPISODES"):
+    with pytest.raises(UsageError, match="name those with --teachers RUN, or set --join EPISODES"):
         TrainConfig(newcomers=(0,))
 
 
 def test_a_team_that_learns_one_value_takes_nobody_in(old_hands, tmp_path):
     config = dataclasses.replace(among(old_hands), method="vdn", sharing=None)
-    with pytest.raises(UsageError, match=r"are of another form|learns one value together"):
+    with pytest.raises(UsageError, match=r"do not fit this run's|learns one value together"):
         train(config, tmp_path / "run")
 
 

@@ -72,7 +72,7 @@ def test_a_run_that_is_asked_to_stop_saves_itself_and_says_how_to_go_on(uninterr
     assert process.returncode == 130, errors
     stopped_after = rows(out)[-1]["episode"]
     assert stopped_after < 480
-    assert f"stopped and saved after {stopped_after} episodes: go on with `consmarl resume {out}`" in errors
+    assert f"stopped and saved after {stopped_after} episodes: continue with `consmarl resume {out}`" in errors
     assert [path.name for path in (out / "checkpoints").iterdir()] == [f"checkpoint-{stopped_after:09d}"]
     subprocess.check_call([COMMAND, "resume", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert_same_run(out, uninterrupted)
@@ -87,7 +87,7 @@ def test_a_second_interrupt_stops_at_once_and_costs_nothing_that_was_saved(unint
     with process:
         wait_for_rows(out, process, 1)  # the next chunk has to be compiled first, which takes seconds
         process.send_signal(signal.SIGINT)
-        assert "once more to stop at once" in process.stderr.readline() + process.stderr.readline()
+        assert "interrupt again to stop at once" in process.stderr.readline() + process.stderr.readline()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=2)
     assert process.returncode == 130
@@ -133,7 +133,7 @@ def test_periods_are_made_to_fit_the_run():
 
 
 def test_no_second_run_begins_in_a_directory_that_has_one(uninterrupted):
-    with pytest.raises(UsageError, match=r"consmarl resume .* or begin another one elsewhere with --out"):
+    with pytest.raises(UsageError, match=r"consmarl resume .* or start another with --out"):
         train(TrainConfig(**SMALL), uninterrupted)
 
 

@@ -189,7 +189,7 @@ def test_a_failing_ffmpeg_gets_a_sentence_and_leaves_the_older_file(tmp_path, mo
 
 def test_without_imageio_a_video_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(UsageError, match=r"pip install 'consmarl\[video\]', or name a \.gif"):
+    with pytest.raises(UsageError, match=r"pip install 'consmarl\[video\]', or write a \.gif"):
         watch("pgm-3ag", tmp_path / "watch.mp4")
     assert list(tmp_path.iterdir()) == []
 
@@ -198,13 +198,13 @@ def test_without_imageio_a_video_says_what_to_install(monkeypatch, tmp_path):
     ("settings", "sentence"),
     [
         (dict(out="watch.avi"), r"ending in \.gif or \.mp4, not 'watch.avi'"),
-        (dict(env="pgm-3ag"), "name a world or a policy, not both"),
-        (dict(parameters=dict(num_agents=2)), "name a world or a policy, not both"),
-        (dict(policy=None), "nothing to watch: name a world"),
-        (dict(policy=None, consult="mean"), "nothing to consult each other about"),
+        (dict(env="pgm-3ag"), "name an environment or a policy, not both"),
+        (dict(parameters=dict(num_agents=2)), "name an environment or a policy, not both"),
+        (dict(policy=None), "nothing to watch: name an environment"),
+        (dict(policy=None, consult="mean"), "cannot consult each other"),
         (dict(consult="all"), "consult has no value .all."),
         (dict(policy=None, env="lbforaging:Foraging-8x8-2p-2f-v3"), "Foraging-8x8-2p-2f-v3 cannot be drawn"),
-        (dict(view_of=3), "view_of names an agent from 0 to 2, not 3"),
+        (dict(view_of=3), "view_of must be an agent from 0 to 2, not 3"),
         (dict(fps=51), "fps can be at most 50"),
     ],
 )

@@ -127,7 +127,7 @@ def test_numbers_that_are_not_finite_leave_gaps_and_are_said(root, capsys):
 def test_a_final_return_that_is_not_finite_is_in_no_mean_and_said(root, capsys):
     (root / "seed-1" / "result.json").write_text('{"return": NaN, "gold_mined": Infinity}')
     text, said = reported(root, capsys)
-    assert "seed-1/result.json: the final return is NaN or infinite; the run is in no mean of final returns." in said
+    assert "seed-1/result.json: the final return is NaN or infinite; the run is left out of mean final returns." in said
     assert "IQL 1 of 2 9.00" in text
 
 
@@ -138,7 +138,7 @@ def test_a_final_return_that_is_not_finite_is_in_no_mean_and_said(root, capsys):
         (NOT_UTF8, "is not UTF-8"),
         (DEEP, "is nested too deeply"),
         (b'{"a": ' + 50 * b"[" + 50 * b"]" + b"}", "is nested too deeply"),
-        (b"[]", "must hold an object"),
+        (b"[]", "must contain an object"),
         (b'{"a"', "is not JSON: Expecting ':' delimiter"),
     ],
     ids=["not UTF-8", "far too deep", "too deep", "a list", "not JSON"],
@@ -166,21 +166,21 @@ def test_runs_that_were_left_out_are_on_the_page_and_beside_it(root, capsys):
     ("name", "content", "what"),
     [
         ("config.json", {"method": "iql"}, "it has no env"),
-        ("config.json", {"env": "ft", "method": 3}, "method should be a word, not 3"),
+        ("config.json", {"env": "ft", "method": 3}, "method should be a string, not 3"),
         ("config.json", {"env": "ft", "method": "iql", "seed": "x"}, "seed should be a whole number"),
         ("config.json", {"env": "ft", "method": "iql", "episodes": 1e400}, "episodes should be a whole number"),
         ("config.json", {"env": "ft", "method": "iql", "share": []}, "share should be an object, not a list"),
-        ("config.json", {"env": "ft", "method": "iql", "set": [1]}, "set should be a list of words"),
+        ("config.json", {"env": "ft", "method": "iql", "set": [1]}, "set should be a list of strings"),
         ("run.json", {"sessions": {}}, "sessions should be a list of objects"),
-        ("run.json", {"label": ["x"]}, "label should be a word, not a list"),
+        ("run.json", {"label": ["x"]}, "label should be a string, not a list"),
         ("run.json", {"metrics": {"name": "gold"}}, "metrics should be a list of objects, not an object"),
-        ("run.json", {"metrics": [{"title": "Gold"}]}, "of its metrics, each must have a name"),
-        ("run.json", {"metrics": [{"name": "gold", "title": 3}]}, "of its metrics, title must be a text, not 3"),
+        ("run.json", {"metrics": [{"title": "Gold"}]}, "in its metrics, each must have a name"),
+        ("run.json", {"metrics": [{"name": "gold", "title": 3}]}, "in its metrics, title must be a string, not 3"),
         ("run.json", {"sessions": [{"versions": 3}]}, "versions should be an object, not 3"),
-        ("run.json", {"sessions": [{"started": 3}]}, "started should be a word, not 3"),
+        ("run.json", {"sessions": [{"started": 3}]}, "started should be a string, not 3"),
         ("result.json", {"return": "high"}, 'return is "high", not a number'),
         ("result.json", {"return": 1.0, "gold_mined": [1]}, "gold_mined is a list, not a number"),
-        ("failure.json", {"error": 7}, "error should be a sentence, not 7"),
+        ("failure.json", {"error": 7}, "error should be a string, not 7"),
     ],
 )
 def test_a_run_whose_files_hold_something_else_is_left_out_and_named(root, name, content, what):
@@ -198,7 +198,7 @@ def test_files_with_odd_but_harmless_values_make_a_page(root):
     (root / "seed-1" / "failure.json").write_text("{}")
     runs = read_runs([root])
     assert runs[1].facts["label"] == "a\ufffd[31m name"
-    assert runs[1].failure == "it failed, and nobody wrote down why."
+    assert runs[1].failure == "it failed for an unrecorded reason."
     assert write_report(runs, root / "report.html").is_file()
 
 
@@ -226,7 +226,7 @@ def test_many_faults_are_counted_at_the_top_of_the_page_and_all_told_at_the_runs
     assert len(notes) == 9
     assert len(shortened(notes)) == MOST_NOTES
     text = text_of(write_report(runs, tmp_path / "report.html").read_text())
-    assert "4 more notes of this kind are under Every run." in text
+    assert "4 more notes like these are under Every run." in text
     assert text.count("metrics.jsonl: skipped line 1") == 9 + MOST_NOTES - 1
 
 

@@ -215,7 +215,7 @@ def test_the_weights_need_no_runs_and_know_no_scale(tmp_path):
     [
         ({"plot": "pie"}, "curve, budget, items or weights, not 'pie'"),
         ({"worlds": ["cleanup"]}, "run `consmarl sweep --study small`"),
-        ({"plot": "items"}, "say how many there are, which pgm-3ag's do not"),
+        ({"plot": "items"}, "record each counter's maximum; those of pgm-3ag do not"),
     ],
 )
 def test_a_study_that_cannot_be_drawn_is_refused(groups, changed, said):

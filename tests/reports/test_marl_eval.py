@@ -105,7 +105,7 @@ def test_different_numbers_of_seeds_are_refused(tmp_path):
         write_run(tmp_path / f"iql-{seed}", seed=seed)
     write_run(tmp_path / "cons-0", method="cons")
     sentence = sentence_about(tmp_path)
-    assert "of pgm-3ag there are CONS 1, IQL 2" in sentence
+    assert "but pgm-3ag has CONS 1, IQL 2" in sentence
     assert "run the missing ones" in sentence
 
 

@@ -135,10 +135,10 @@ def test_cautions_tell_of_failures_unfinished_and_repeated_runs_and_different_le
     write_run(root / "longer", method="cons", seed=0, rows=[0.0, 1.0, 2.0, 3.0])
     runs = read_runs([root])
     found = " ".join(cautions(runs, by_world(grouped(runs))))
-    assert "1 run failed and is in no mean and no curve." in found
+    assert "1 run failed and is in no mean or curve." in found
     assert "2 runs are unfinished" in found
-    assert "1 run repeated another's seed" in found
-    assert "Not all on pgm-3ag were to play as long: 2,000 and 3,000 episodes." in found
+    assert "1 run repeated the seed and settings of another" in found
+    assert "Runs on pgm-3ag differ in length: 2,000 and 3,000 episodes." in found
     assert "CONS, episodes 3000 with one seed: nothing can be said about differences." in found
 
 
@@ -202,7 +202,7 @@ def test_a_study_puts_its_claim_beside_what_is_seen(root):
     text = text_of(page_of(root, study=STUDY))
     assert text.startswith("Ablation on PGM-3ag consmarl · figure 9 of the paper")
     assert "The paper says CONS is best." in text
-    assert "Seen here, shortened to 10 % of the paper's episodes" in text
+    assert "Observed here, shortened to 10 % of the paper's episodes" in text
     assert "Return (training) at episode 2,000: CONS 4.00, IQL 1.00." in text  # the mean of 3, 4, 5 and of 0, 1, 2
     assert "Not run yet: CONS wo-N." in text
     assert STUDY["command"] in text
@@ -227,7 +227,7 @@ def test_items_are_told_as_shares(tmp_path):
     write_run(tmp_path / "runs" / "a", env="ft", method="cons", rows=[0.0, 1.0], result=counted)
     study = STUDY | {"plot": "items", "worlds": ["ft"]}
     text = text_of(page_of(tmp_path / "runs", study=study))
-    assert "Red boxes opened share of all there are CONS 50 %" in text
+    assert "Red boxes opened share of the maximum CONS 50 %" in text
     assert study_note(study, by_world(grouped(read_runs([tmp_path / "runs"])))).seen == [
         "Treasure taken: CONS 25 % of the evaluated episodes."
     ]

@@ -71,8 +71,8 @@ def test_a_policy_whose_header_lies_is_refused(tmp_path, kind):
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ({"format": "consmarl-policy-1"}, "holds no consmarl policy"),
-        ({"format": "consmarl-policy-1", "config": "[]"}, "must hold an object"),
+        ({"format": "consmarl-policy-1"}, "is not a consmarl policy"),
+        ({"format": "consmarl-policy-1", "config": "[]"}, "must contain an object"),
         ({"format": "consmarl-policy-1", "config": DEEP}, "nested too deeply"),
         ({"format": "consmarl-policy-1", "config": '{"set": ' + DEEP + "}"}, "nested too deeply"),
         ({"format": "consmarl-policy-1", "config": '{"env": 5}'}, "env"),
@@ -103,7 +103,7 @@ def test_numbers_of_another_type_are_no_weights(tmp_path):
     shapes = _named(jax.eval_shape(lambda key: learner.parameters(learner.init(key)), jax.random.key(0)))
     weights = {name: np.zeros(shape.shape, np.int64) for name, shape in shapes}
     path = hostile.write_policy(tmp_path / "policy.safetensors", {"hidden_size": 4}, weights)
-    with refused("should be of float32"):
+    with refused("should have type float32"):
         load_policy(path)
 
 
@@ -171,7 +171,7 @@ def zeros(size, method, claimed=None):
 ARCHIVES = {
     "more_than_any_record": (lambda: zeros(2 * LITTLE, zipfile.ZIP_DEFLATED), "more than"),
     "more_than_it_claims": (lambda: zeros(2 * LITTLE, zipfile.ZIP_DEFLATED, claimed=4096), "damaged"),
-    "without_bounds": (lambda: zeros(2**20, zipfile.ZIP_BZIP2), "in another way"),
+    "without_bounds": (lambda: zeros(2**20, zipfile.ZIP_BZIP2), "not compressed the way NumPy does it"),
     "no_archive": (lambda: b"PK\x03\x04" + bytes(100), "damaged"),
 }
 
@@ -255,7 +255,7 @@ def test_a_deep_manifest_is_a_damaged_one(tmp_path):
 
 
 FACTS = {
-    b"[]": "must hold an object", b"\xff": "not UTF-8", DEEP.encode(): "nested too deeply",
+    b"[]": "must contain an object", b"\xff": "not UTF-8", DEEP.encode(): "nested too deeply",
     b'{"sessions": "x"}': "is damaged", b'{"sessions": [5]}': "is damaged", b'{"sessions": [{"versions": [1]}]}':
     "is damaged", b'{"sessions": [{"versions": {"jax": {}}}]}': "is damaged",
 }  # fmt: skip

@@ -20,9 +20,9 @@ FAULTS = {
     # parsed by Python without complaint, but too deep to copy or to write again
     b'{"a": ' + nested(MOST_LEVELS + 1).encode() + b"}": "nested too deeply",
     b'{"a": ' * 700 + b"1" + b"}" * 700: "nested too deeply",
-    b"[]": "must hold an object.*not a list",
-    b"null": "must hold an object.*not null",
-    b"7": "must hold an object.*not a number",
+    b"[]": "must contain an object.*not a list",
+    b"null": "must contain an object.*not null",
+    b"7": "must contain an object.*not a number",
 }
 
 

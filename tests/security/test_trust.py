@@ -134,7 +134,7 @@ def test_to_name_another_environment_is_no_permission(files):
         for call in (consmarl.evaluate, consmarl.resume):
             with refused("names the environment .*, and not"):
                 call(files["RUN"], trust=trust)
-    with refused("--config brings its own envs"):
+    with refused("--config has its own envs"):
         runs_of(SweepRequest(config=files["SWEEP"], envs=("ft",)))
     (run,) = runs_of(SweepRequest(config=files["SWEEP"]))
     assert isinstance(run.config.env, NamedByFile)

@@ -80,8 +80,8 @@ def test_it_counts_from_a_share_of_the_run_on():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (dict(env="cleanup", coverage_bonus=0.1), "observations in cleanup do not tell what is in view"),
-        (dict(env="cleanup", mirror_episodes=True), "cleanup is not the same seen in a mirror"),
+        (dict(env="cleanup", coverage_bonus=0.1), "observations in cleanup do not say which cells are in view"),
+        (dict(env="cleanup", mirror_episodes=True), "cleanup is not symmetric"),
         (dict(env="pgm-3ag", coverage_bonus=-1.0), "coverage_bonus must be at least 0"),
         (dict(method="ga-comm", mirror_episodes=True), "not from replay: leave out mirror_episodes"),
     ],

@@ -161,7 +161,7 @@ def test_foraging_says_what_is_missing(monkeypatch):
 
 def test_environments_in_python_are_played_one_at_a_time():
     id = "pettingzoo:anything"
-    with pytest.raises(UsageError, match=r"one episode at a time: num_envs is 1, not 4") as error:
+    with pytest.raises(UsageError, match=r"one episode at a time: num_envs must be 1, not 4") as error:
         TrainConfig(env=id, num_envs=4)
     assert_is_a_sentence(error)
     assert TrainConfig(env=id, num_envs=1).round_episodes == TrainConfig(env=id).round_episodes == 1

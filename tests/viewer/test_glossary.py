@@ -38,7 +38,7 @@ def test_pages_explain_why_teammates_are_silent_by_who_may_teach():
 
     hopeful = dict(eligibility=Eligibility.MORE_HOPEFUL)
     assert reasons(Cons()) == {"knows less"}
-    assert reasons(Cons(**hopeful)) == reasons(AdHocTD(**hopeful)) == {"does not hope for more"}
+    assert reasons(Cons(**hopeful)) == reasons(AdHocTD(**hopeful)) == {"does not expect more"}
     assert reasons(Cons(), Cons(eligibility="more-familiar")) == {"knows less", "has not seen it more often"}
     assert reasons(AdHocTD()) == set()  # Eq. 2 alone decides
 

@@ -188,8 +188,8 @@ def assert_told_why_actions_are_left_out(page, recorded, request):
     for name in least:
         assert f"{name} ({after[ACTIONS.index(name)]:.3f})" in why.text_content()
     assert sorted(page.locator(".choice.is-out .choice-head > b").all_text_contents()) == sorted(least)
-    assert f"cut into {len(after) - 1} equal parts" in why.text_content()
-    assert f"lies in part {int(count)} (" in why.text_content()
+    assert f"divided into {len(after) - 1} equal parts" in why.text_content()
+    assert f"is in part {int(count)} (" in why.text_content()
 
 
 def test_what_an_agent_sees_is_what_its_network_gets(opened, address, cons_run):
@@ -381,12 +381,12 @@ def test_teammates_who_hope_for_too_little_say_so_and_what_they_remembered_is_to
     run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
     page = opened(write_page([Viewed(run, config, [crowd])], tmp_path / "page.html").as_uri())
     words = page.locator(".teachers .is-silent [data-field='reply']").text_content()
-    assert words == "silent: does not hope for 0.5 more"
+    assert words == "silent: does not expect 0.5 more"
     assert "remembered the student's episode" in page.locator("[data-exchange] .note").first.text_content()
     page.locator("[data-help] summary").click()
     assert "who may teach: more-hopeful" in page.locator("[data-settings]").text_content()
     page.keyboard.press("1")  # an agent that explores, and so may not ask
-    assert "had it not explored" in page.locator("[data-tells]").text_content()
+    assert "had it not been exploring" in page.locator("[data-tells]").text_content()
 
 
 def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(opened, tmp_path):
@@ -416,7 +416,7 @@ def test_the_next_change_is_the_next_recorded_one(opened, address, cons_run):
         assert steps["action"][step, agent] != steps["own_action"][step, agent]
         assert page.locator(".board .sign.changed").count() == (steps["action"] != steps["own_action"])[step].sum()
     page.keyboard.press("n")
-    assert "no changed choice" in page.locator("[data-where]").text_content()
+    assert "no more changed choices" in page.locator("[data-where]").text_content()
 
 
 def test_scrubbing_and_the_strip_go_to_a_step(opened, address):
@@ -484,7 +484,7 @@ def matrix(page):
 
 def test_two_runs_are_compared_on_the_same_start(opened, pair_address, cons_run, adhoc_run):
     page = opened(pair_address, "#episode=40&step=0&agent=1")
-    assert page.locator("[data-same-start]").text_content() == "Both start alike."
+    assert page.locator("[data-same-start]").text_content() == "Both start identically."
     assert page.locator(".run-name").all_text_contents() == ["CONS", "AdHocTD"]
     boards = page.locator(".board")
     places = [boards.nth(place).locator(".token").evaluate_all("all => all.map(each => each.getAttribute('transform'))")

@@ -41,14 +41,14 @@ def assert_refused(sentence, runs, out, **options):
 
 
 def test_one_run_or_two(runs, tmp_path):
-    assert_refused("name one run to look at, or two to compare, not 0", [], tmp_path / "page.html")
+    assert_refused("name one run to view or two to compare, not 0", [], tmp_path / "page.html")
     assert_refused("two to compare, not 3", [runs["cons"]] * 3, tmp_path / "page.html")
 
 
 def test_runs_in_different_worlds_cannot_be_compared(runs, tmp_path):
     set = (*small.CONS.set[:-1], "episode_limit=9")
     other = bare_run(tmp_path / "other", dataclasses.replace(small.CONS, set=set))
-    assert_refused("different worlds cannot be compared: .* in pgm-3ag .*episode_limit=8, .*episode_limit=9",
+    assert_refused("different environments cannot be compared: .* in pgm-3ag .*episode_limit=8, .*episode_limit=9",
                    [runs["cons"], other], tmp_path / "page.html")  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_directories_that_are_no_runs_are_named(runs, tmp_path):
     ("names", "options", "sentence"),
     [
         (("cons", "adhoc-td"), dict(staged=2), "compares staged episodes of one run"),
-        (("cons",), {}, "say how many by --staged"),
+        (("cons",), {}, "set their number with --staged"),
         (("cons",), dict(staged=2, greedy=1), "compares staged episodes of one run"),
         (("cons",), dict(staged=2, episodes=[15]), "compares staged episodes of one run"),
         (("iql",), dict(staged=2), "nobody shares knowledge in .*iql, so there is nothing to compare"),
@@ -93,10 +93,10 @@ def test_without_sharing_takes_staged_episodes_of_one_run_that_shares(runs, tmp_
     ("names", "options", "sentence"),
     [
         (("cons", "adhoc-td"), dict(greedy=2), "compares greedy episodes of one run"),
-        (("cons",), {}, "say how many by --greedy"),
+        (("cons",), {}, "set their number with --greedy"),
         (("cons",), dict(greedy=2, staged=1), "compares greedy episodes of one run"),
         (("cons",), dict(greedy=2, without_sharing=True), "compare different things"),
-        (("cons",), dict(greedy=2, consult="most"), "consult has no value .most.: known are"),
+        (("cons",), dict(greedy=2, consult="most"), "consult has no value .most.: choose from"),
     ],
 )
 def test_consulting_takes_greedy_episodes_of_one_run(runs, tmp_path, names, options, sentence):
@@ -216,22 +216,22 @@ DAMAGES = {
     "a byte of the directory": (flip(lambda whole: directory_start(whole) + 10), "or it is damaged"),
     "a flag of the directory": (flip(lambda whole: directory_start(whole) + 8), "or it is damaged"),
     "an array too few": (changed(requests__modified=lambda _: None), "damaged: it lacks requests/modified"),
-    "an array too many": (changed(steps__mood=lambda _: np.zeros(3)), "it has steps/mood, which no record has"),
-    "no states": (changed(world__agents=lambda _: None), "does not fit pgm-3ag: its world has no agents of int32"),
+    "an array too many": (changed(steps__mood=lambda _: np.zeros(3)), "it has an unknown array steps/mood"),
+    "no states": (changed(world__agents=lambda _: None), "does not fit pgm-3ag: its state has no agents of int32"),
     "a request too many": (changed(requests__step=lambda rows: np.append(rows, rows[:1])), "does not fit the others"),
     "an action too few": (changed(steps__values=lambda rows: rows[:, :, 1:]), "does not fit the others"),
     "an axis too many": (changed(teachers__reply=lambda rows: rows[..., None]), "does not fit the others"),
-    "no end": (changed(world__agents=lambda rows: rows[:-1]), "world/agents is of shape .* does not fit the others"),
-    "an agent too few in the world": (changed(world__agents=lambda rows: rows[:, 1:]), "its world has no agents of"),
-    "other numbers": (changed(steps__action=lambda rows: rows.astype(np.float32)), "steps/action is of type float32"),
-    "wider numbers": (changed(requests__step=lambda rows: rows.astype(np.int64)), "requests/step is of type int64"),
+    "no end": (changed(world__agents=lambda rows: rows[:-1]), "world/agents has shape .* does not fit the others"),
+    "an agent too few in the world": (changed(world__agents=lambda rows: rows[:, 1:]), "its state has no agents of"),
+    "other numbers": (changed(steps__action=lambda rows: rows.astype(np.float32)), "steps/action has type float32"),
+    "wider numbers": (changed(requests__step=lambda rows: rows.astype(np.int64)), "requests/step has type int64"),
     "not a number": (changed(teachers__prestige=with_first(np.nan)), "prestige has numbers that are not finite"),
     "beyond all numbers": (changed(steps__rewards=with_first(np.inf)), "rewards has numbers that are not finite"),
-    "an action beyond the last": (changed(steps__action=with_first(5)), "steps/action points beyond what there is"),
-    "an advice beyond the last": (changed(teachers__best_action=with_first(5)), "best_action points beyond"),
-    "a student beyond the last": (changed(requests__student=with_first(3)), "requests/student points beyond"),
-    "a step before the first": (changed(requests__step=with_first(-1)), "requests/step points beyond"),
-    "no such reply": (changed(teachers__reply=with_first(9)), "teachers/reply has a reply that there is not"),
+    "an action beyond the last": (changed(steps__action=with_first(5)), "steps/action is out of range"),
+    "an advice beyond the last": (changed(teachers__best_action=with_first(5)), "best_action is out of range"),
+    "a student beyond the last": (changed(requests__student=with_first(3)), "requests/student is out of range"),
+    "a step before the first": (changed(requests__step=with_first(-1)), "requests/step is out of range"),
+    "no such reply": (changed(teachers__reply=with_first(9)), "teachers/reply has an unknown reply"),
     "more requests than can be": (
         all_of("requests/", "teachers/")(lambda rows: np.concatenate([rows] * 20)), "is damaged"
     ),
@@ -242,7 +242,7 @@ DAMAGES = {
                       all_of("world/")(lambda rows: rows[:1])(path)),
         "is damaged",
     ),
-    "another version": (header(format="consmarl-exchange-1"), "by another version, as consmarl-exchange-1: this one"),
+    "another version": (header(format="consmarl-exchange-1"), "another version in format consmarl-exchange-1"),
     "no format": (header(format=None), "is not a recorded episode: its header should say"),
     "no configuration": (header(config=None), "is damaged: its header lacks config"),
     "a header that is a list": (changed(header=lambda _: np.array("[]")), "is not a recorded episode"),
@@ -253,8 +253,8 @@ DAMAGES = {
     "a text for an array": (text_instead_of("steps/values"), "is damaged"),
     "another episode": (header(episode=16), "is a record of another run, episode 16 .*in pgm-3ag with seed 0"),
     "another seed": (header(config=json.loads(small.CONS.to_json()) | {"seed": 1}), "another run, .* with seed 1"),
-    "not of training": (header(kind="silent"), "its header should say that it is an episode of training"),
-    "of no known kind": (header(kind=["training"]), "its header names a kind of episode"),
+    "not of training": (header(kind="silent"), "its header should say that it is a training episode"),
+    "of no known kind": (header(kind=["training"]), "its header names an unknown kind of episode"),
     "lines in a name": (header(config={"method": "a\nb", "env": "x" * 500}), "run, episode 15 of a b in … with"),
     "another world": (header(config=json.loads(small.CONS.to_json()) | {"env": "ft"}), "another run, .* in ft"),
 }  # fmt: skip

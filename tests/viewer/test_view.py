@@ -233,7 +233,7 @@ def test_staged_episodes_start_alike_whatever_the_run(staged):
         assert numbers_of(run)[: len(small.RECORDED)] == list(small.RECORDED)
         assert [episode["key"] for episode in staged_part(run)] == ["s0", "s1", "e0"]
         assert [episode["note"] for episode in staged_part(run)][1:] == [
-            "as training goes on after 60 episodes",
+            "played like training, after 60 episodes",
             "greedy, without sharing, after 60 episodes",
         ]
         assert [episode["summary"]["is_sharing"] for episode in staged_part(run)] == [True, True, False]
@@ -358,7 +358,7 @@ def test_a_report_writes_and_links_the_pages_of_recorded_runs(copied, tmp_path, 
     assert (run / "exchange.html").stat().st_mtime_ns == written
     exchanges.episode_path(run, SHARED).write_bytes(b"damaged")
     main(report)
-    assert "no page of the exchanges" in capsys.readouterr().err
+    assert "no page for the exchanges" in capsys.readouterr().err
     assert 'href="run/exchange.html"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

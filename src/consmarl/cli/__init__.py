@@ -1,4 +1,4 @@
-"""The command line: parse, call one function."""
+"""The command line: parse the arguments, then call one function."""
 
 import io
 import os
@@ -11,35 +11,35 @@ from consmarl.cli.parsing import parse
 from consmarl.errors import UsageError, nearest
 from consmarl.plugins import load_installed, load_plugins, taken_out
 
-COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")  # a sweep's workers see to it themselves
+COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")  # a sweep's workers check this themselves
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter is no reason to stop
+    for stream in (sys.stdout, sys.stderr):  # escape characters that the terminal cannot encode instead of failing
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         return _run(arguments)
     except UsageError as error:
         return _refused(str(error))
-    except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a name too long, a folder that may not be read: the system's word on what was asked for
+    except OSError as error:  # e.g. a name too long or a folder without read permission: pass on the system's message
         where = f"{error.filename}: " if error.filename is not None else ""
         return _refused(f"{where}{error.strerror or error}.")
     except MemoryError as error:
-        return _refused(f"there is not enough memory for this ({str(error).rstrip('.') or 'Python gives up'}).")
+        return _refused(f"there is not enough memory for this ({str(error).rstrip('.') or 'Python ran out'}).")
     except RuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):  # JAX's word for it
+        if "RESOURCE_EXHAUSTED" not in str(error):  # how JAX reports it
             raise
         return _refused(f"there is not enough memory for this ({str(error).splitlines()[0].rstrip('.')}).")
     except KeyboardInterrupt as stopped:
         print(f"consmarl: {str(stopped) or 'stopped.'}", file=sys.stderr, flush=True)
         sys.stdout.flush()
-        # compiled code may still be running in threads, which an orderly end of the interpreter can crash on
+        # compiled code may still be running in threads, and a normal interpreter shutdown can crash on it
         os._exit(130)
 
 
@@ -82,7 +82,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _help(name: str, options: Sequence[str]) -> None:
-    """Show what a command takes; where its options are a run's, those of the run that the other options ask for."""
+    """Show a command's options; if they configure a run, those of the run that the other options describe."""
     others = [word for word in options if word not in (*HELP, HELP_ALL)]
     command = COMMANDS[name].kind([])
     if isinstance(command, type):
@@ -92,6 +92,6 @@ def _help(name: str, options: Sequence[str]) -> None:
     try:
         asked = parse(name, COMMANDS[name].kind(others), others)
         print_run_command(name, type(asked), asked.settings, shows_all=shows_all)
-    except UsageError as error:  # who asks for help may err
+    except UsageError as error:  # the other options may be invalid; help is shown all the same
         print_run_command(name, type(command), command.settings, shows_all=shows_all)
         print(f"consmarl: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`python -m consmarl.cli` is `consmarl`."""
+"""Make `python -m consmarl.cli` the same as `consmarl`."""
 
 import sys
 

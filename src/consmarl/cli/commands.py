@@ -1,6 +1,6 @@
-"""The commands: their options, and the one function that each calls.
+"""The commands: their options, and the one function that each of them calls.
 
-What a command needs is imported when it runs, so that `consmarl --help` stays quick.
+Each command imports what it needs when it runs, so that `consmarl --help` stays fast.
 """
 
 import sys
@@ -18,17 +18,17 @@ from consmarl.sharing.options import Consult
 
 @dataclass(frozen=True)
 class List:
-    """Show what there is: worlds, methods, presets and studies, with a line each."""
+    """List environments, methods, presets and studies, one per line."""
 
     ids: bool = False
-    """Print the worlds' ids only, one a line."""
+    """Print only the environment ids, one per line."""
     env: str | None = None
-    """Show the parameters of this world."""
+    """Show the parameters of this environment."""
     study: str | None = None
     """Show the runs of this study."""
 
     def run(self) -> None:
-        """Print it."""
+        """Print the list."""
         from consmarl.experiments import listing
 
         if self.env is not None:
@@ -43,29 +43,29 @@ class List:
 
 @dataclass(frozen=True)
 class Watch:
-    """Show a policy at work, or a world played at random, as a GIF or MP4."""
+    """Show a policy playing, or an environment played at random, as a GIF or MP4."""
 
     policy: Annotated[Path | None, tyro.conf.Positional] = None
-    """A policy.safetensors or the directory of a run; none plays at random."""
+    """A policy.safetensors or a run's directory; without one, agents act at random."""
     env: str | None = None
-    """World to play at random [pgm-6ag]; `consmarl list` shows them."""
+    """Environment to play at random [pgm-6ag]; `consmarl list` shows them."""
     out: Path = Path("watch.gif")
-    """File to write, ending in .gif or .mp4."""
+    """File to write (.gif or .mp4)."""
     episodes: int = 1
-    """How many episodes to show."""
+    """Number of episodes to show."""
     seed: int = 0
-    """Same seed, same episodes."""
+    """Random seed; the same seed gives the same episodes."""
     fps: int = 6
-    """Steps shown per second."""
+    """Environment steps per second."""
     view_of: int | None = 0
-    """Agent whose view is outlined; None for nobody's."""
+    """Agent whose view is outlined; None outlines no view."""
     set: Pairs = ()
-    """Parameters of the world, such as num_agents=8 grid=16,16."""
+    """Parameters of the environment, such as num_agents=8 grid=16,16."""
     consult: Consult | None = None
-    """Let a policy's agents act on what the team thinks; by default each is on its own."""
+    """Let a policy's agents consult each other; by default each acts on its own."""
 
     def run(self) -> None:
-        """Write the file and say where it is."""
+        """Write the file and print its path."""
         from consmarl.experiments.configuration.pairs import settings_from
         from consmarl.experiments.watch import watch
 
@@ -85,27 +85,27 @@ class Watch:
 
 @dataclass(frozen=True)
 class View:
-    """See who taught whom what: a page that replays recorded episodes of a run, or of two side by side."""
+    """See who taught whom what: a page that replays recorded episodes of one run, or of two side by side."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """The directory of a run, or those of two runs in one world to compare."""
+    """The run's directory, or the directories of two runs in the same environment to compare."""
     episode: tuple[int, ...] = ()
-    """Numbers of recorded episodes to show; by default all there are (`consmarl train --record` records them)."""
+    """Recorded episodes to show, by number; by default all of them (`consmarl train --record` records them)."""
     out: Path | None = None
     """Page to write; by default exchange.html in the (first) run's directory, where a report finds it."""
     staged: int = 0
-    """Episodes to play besides, from the newest checkpoint, as training would go on: exploring and sharing."""
+    """Additional episodes to play from the newest checkpoint the way training would: exploring and sharing."""
     greedy: int = 0
-    """Episodes to play besides as an evaluation does: without exploring or sharing."""
+    """Additional episodes to play the way an evaluation does: without exploring or sharing."""
     seed: int = 0
-    """Of staged and greedy episodes: same seed, same starts, whichever the run."""
+    """Seed of the staged and greedy episodes; the same seed gives every run the same starts."""
     without_sharing: bool = False
-    """Beside a run's staged episodes, show the same ones in which nobody asks: what differs comes of what was said."""
+    """Show each staged episode next to a copy in which nobody asks, so that any difference is due to the advice."""
     consult: Consult | None = None
-    """Let agents consult each other in a run's greedy episodes, beside the same ones in which each is on its own."""
+    """Let agents consult each other in greedy episodes, shown next to the same episodes played without consulting."""
 
     def run(self) -> None:
-        """Write the page and say where it is."""
+        """Write the page and print its path."""
         from consmarl.viewer.view import view
 
         written = view(
@@ -123,28 +123,28 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class FromFile:
-    """What a user says of the environment that a file names: somebody else's is a program, which is not run unasked."""
+    """Whether to run the environment that a file names: third-party ones are programs and need the user's consent."""
 
     env: str | None = None
-    """Environment of the run; needed to run somebody else's, such as pettingzoo:MODULE, which is a program."""
+    """Environment of the run; required for third-party ones such as pettingzoo:MODULE, which are programs."""
     trust: bool = False
-    """Run whatever environment of somebody else's the file names."""
+    """Run the third-party environment that the file names, whichever it is."""
 
     @property
     def trusted(self) -> bool | str:
-        """What may be run: `environments.trust.Trust`."""
+        """What may be run; see `environments.trust.Trust`."""
         return self.env or self.trust
 
 
 @dataclass(frozen=True)
 class Resume(FromFile):
-    """Go on with a run that was interrupted."""
+    """Continue a run that was interrupted."""
 
     run_directory: Annotated[Path, tyro.conf.Positional]
     """Directory of the run."""
 
     def run(self) -> None:
-        """Train to the end."""
+        """Train until the run is complete."""
         from consmarl.experiments.ending import ending
         from consmarl.experiments.train import resume
 
@@ -153,19 +153,19 @@ class Resume(FromFile):
 
 @dataclass(frozen=True)
 class Evaluate(FromFile):
-    """Play a learned policy greedily and print what it reaches."""
+    """Play a learned policy greedily and print its returns."""
 
     policy: Annotated[Path, tyro.conf.Positional]
-    """A policy.safetensors, or the directory of a run; one that has not finished plays by its newest checkpoint."""
+    """A policy.safetensors or a run's directory; an unfinished run plays with its newest checkpoint."""
     episodes: int = 400
-    """How many episodes to play."""
+    """Number of episodes to play."""
     seed: int = 0
-    """Same seed, same episodes."""
+    """Random seed; the same seed gives the same episodes."""
     consult: Consult | None = None
-    """Let agents act on what the team thinks, and count messages; by default each is on its own, as in the paper."""
+    """Let agents consult each other, and count the messages; by default each acts on its own, as in the paper."""
 
     def run(self) -> None:
-        """Print mean, standard error and counters."""
+        """Print the mean return, its standard error and the counters."""
         from consmarl.experiments.evaluate import print_evaluation
 
         print_evaluation(self.policy, self.episodes, self.seed, consult=self.consult, trust=self.trusted)
@@ -173,7 +173,7 @@ class Evaluate(FromFile):
 
 @dataclass(frozen=True)
 class Export(FromFile):
-    """Write the policy of a run, finished or not, as a safetensors file."""
+    """Write the policy of a run as a safetensors file; the run need not be finished."""
 
     run_directory: Annotated[Path, tyro.conf.Positional]
     """Directory of the run."""
@@ -181,7 +181,7 @@ class Export(FromFile):
     """File to write."""
 
     def run(self) -> None:
-        """Write the file and say where it is."""
+        """Write the file and print its path."""
         from consmarl.experiments.train import export
 
         print(f"wrote {export(self.run_directory, self.out, trust=self.trusted)}")
@@ -189,10 +189,10 @@ class Export(FromFile):
 
 @dataclass(frozen=True)
 class Sweep(SweepRequest):
-    """Run methods × worlds × seeds × options, or a study of the paper; what is finished is not run again."""
+    """Run methods × environments × seeds × options, or a study of the paper; finished runs are not repeated."""
 
     def run(self) -> int:
-        """Do what is missing; the exit code says whether all runs are finished."""
+        """Run what is missing; the exit code says whether all runs are finished."""
         from consmarl.experiments.sweeps.command import sweep
 
         return sweep(self)
@@ -200,33 +200,33 @@ class Sweep(SweepRequest):
 
 @dataclass(frozen=True)
 class Report:
-    """Compare runs: one HTML page with curves, intervals and tables, and figures for a paper if wanted."""
+    """Compare runs: one HTML page with curves, intervals and tables, and optionally figures for a paper."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Directories of runs, or directories that hold some at any depth; a study knows its own."""
+    """Directories of runs, or directories that contain runs at any depth; not needed with --study."""
     out: Path = Path("report.html")
     """Page to write."""
     study: str | None = None
-    """A figure of the paper by name; `consmarl list` shows them."""
+    """A figure of the paper, by name; `consmarl list` shows them."""
     scale: float = 1.0
     """The scale that the study was run with."""
     title: str | None = None
-    """What to call it."""
+    """Title of the report."""
     figures: Path | None = None
-    """Directory for the same as PNG and PDF (needs consmarl[figures])."""
+    """Directory for the figures as PNG and PDF (requires consmarl[figures])."""
     csv: Path | None = None
-    """Directory for every table, curve and row of metrics as CSV."""
+    """Directory for every table, curve and row of metrics, as CSV."""
     x: Across = Across.EPISODES
-    """What curves are drawn over: episodes, environment steps or training time; on the page it can be changed."""
+    """The x-axis of the curves: episodes, environment steps or training time; it can also be changed on the page."""
     marl_eval: Path | None = None
-    """File for the JSON that marl-eval reads."""
+    """JSON file to write for marl-eval."""
     gifs: bool = True
-    """Whether to show an episode of each method's policy."""
+    """Whether to show an episode played by each method's policy."""
     views: bool = True
-    """Whether to write and link a page that replays the recorded episodes of each run that has some."""
+    """Whether to write and link a replay page for each run that has recorded episodes."""
 
     def run(self) -> None:
-        """Write the page, say where it is, and print what was reached."""
+        """Write the page, print its path, and print the final returns."""
         from consmarl.cli.finals import print_finals
         from consmarl.reporting import report
 
@@ -238,22 +238,22 @@ class Report:
 
 
 def bench_command(options: Sequence[str]) -> Any:
-    """Return the command `bench`, whose options are those of a run."""
+    """Return the command `bench`, which takes the options of a run."""
     from consmarl.cli.config_file import config_in
     from consmarl.experiments.configuration.config import TrainConfig
 
     @dataclass(frozen=True)
     class Bench:
-        """Measure how fast this machine is on one core, and how long a run would take."""
+        """Measure how fast this machine trains on one core, and estimate how long a run takes."""
 
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
         config: Path | None = None
-        """A configuration to begin with, such as a run's config.json; other options depart from it."""
+        """Configuration to start from, such as a run's config.json; other options override it."""
         trust: bool = False
-        """Run somebody else's environment that the configuration names, a program; --env ID does the same."""
+        """Run the third-party environment that the configuration names, which is a program; --env ID does the same."""
 
         def run(self) -> None:
-            """Print the figures."""
+            """Print the measurements."""
             from consmarl.experiments.bench import print_bench
 
             print_bench(self.settings.trusted() if self.trust else self.settings)
@@ -262,29 +262,29 @@ def bench_command(options: Sequence[str]) -> Any:
 
 
 def train_command(options: Sequence[str]) -> Any:
-    """Return the command `train`: its options are those of `TrainConfig`, with defaults from a file if one is named."""
+    """Return the command `train`, which takes the options of `TrainConfig`; --config FILE supplies their defaults."""
     from consmarl.cli.config_file import config_in
     from consmarl.experiments.configuration.config import TrainConfig
 
     @dataclass(frozen=True)
     class Train:
-        """Train a team; the run is a directory that `resume` goes on with.
+        """Train a team; `resume` continues an interrupted run from its directory.
 
-        Where values come from: [P] the paper, [C] the authors' code, [ours]. The preset recommended has its own.
+        Sources of default values: [P] the paper, [C] the authors' code, [ours]. The preset `recommended` has its own.
         """
 
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
         out: Path | None = None
-        """Directory of the run; by default runs/ and a name made of world, method, seed and changed settings."""
+        """Directory of the run; by default runs/ plus a name made of environment, method, seed and changed settings."""
         config: Path | None = None
-        """A configuration to begin with, such as another run's config.json; other options depart from it."""
+        """Configuration to start from, such as another run's config.json; other options override it."""
         trust: bool = False
-        """Run somebody else's environment that the configuration names, a program; --env ID does the same."""
+        """Run the third-party environment that the configuration names, which is a program; --env ID does the same."""
         write_config: Path | None = None
-        """Write the configuration to this file, and do not train."""
+        """Write the configuration to this file and exit without training."""
 
         def run(self) -> None:
-            """Train to the end and say where the run is."""
+            """Train until the run is complete and print where it is."""
             from consmarl.experiments.ending import ending
             from consmarl.experiments.train import train
             from consmarl.files import replacing
@@ -301,7 +301,7 @@ def train_command(options: Sequence[str]) -> Any:
 
 
 class Command(NamedTuple):
-    """A command in the list: what it is for, and how to get at its options."""
+    """An entry in the list of commands: its summary, and a function that returns its options."""
 
     summary: str
     kind: Callable[[Sequence[str]], Any]
@@ -313,7 +313,7 @@ def _known(kind: type) -> Command:
 
 COMMANDS: dict[str, Command] = {
     "list": _known(List),
-    "train": Command("Train a team; the run is a directory that `resume` goes on with.", train_command),
+    "train": Command("Train a team; `resume` continues an interrupted run from its directory.", train_command),
     "resume": _known(Resume),
     "evaluate": _known(Evaluate),
     "watch": _known(Watch),
@@ -321,5 +321,5 @@ COMMANDS: dict[str, Command] = {
     "sweep": _known(Sweep),
     "report": _known(Report),
     "export": _known(Export),
-    "bench": Command("Measure how fast this machine is, and how long a run would take.", bench_command),
+    "bench": Command("Measure how fast this machine trains, and estimate how long a run takes.", bench_command),
 }

@@ -1,4 +1,4 @@
-"""What `consmarl report` prints: what each group of runs reached."""
+"""The table that `consmarl report` prints: the final return of each group of runs."""
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -10,8 +10,8 @@ from consmarl.reports.words import with_bounds
 
 
 def print_finals(report: Report) -> None:
-    """Print what each group reached, as the page's table has it."""
-    console = Console(highlight=False, markup=False)  # what runs are called is text
+    """Print each group's final return, as in the table on the page."""
+    console = Console(highlight=False, markup=False)  # names of runs are plain text
     for world, groups in report.worlds.items():
         found = final_table(groups)
         table = Table(Column(Text(world)), "seeds", "final return [95 %]", "area under curve", box=None, pad_edge=False)

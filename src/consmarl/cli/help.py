@@ -1,4 +1,4 @@
-"""Help: what a command takes, with the values that its settings really have."""
+"""Help for a command: its options, with the values they have for the run in question."""
 
 import enum
 import inspect
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HELP, HELP_ALL = ("-h", "--help"), "--help-all"
 
-# what a run's settings are about; what is in none of these goes to the last
+# prefixes of the settings in each group; everything else goes to the last one
 GROUPS: Mapping[str, Sequence[str]] = {
     "what to run": ("method", "env", "set", "episodes", "seed", "preset", "sharing", "config"),
     "exploring": ("exploration", "epsilon_", "explore."),
@@ -30,30 +30,30 @@ GROUPS: Mapping[str, Sequence[str]] = {
 
 
 def print_commands(commands: Mapping[str, Any]) -> None:
-    """Print what commands there are."""
+    """Print the list of commands."""
     console = Console(highlight=False)
     console.print("Reinforcement-learning agents that learn together and teach each other.\n")
     console.print("usage: consmarl COMMAND [OPTIONS]\n", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, command in commands.items():
         table.add_row(name, command.summary)
-    table.add_row("help", "Show this, or what a command takes: `consmarl help train`.")
+    table.add_row("help", "Show this list, or help on one command: `consmarl help train`.")
     console.print(table)
-    console.print("\nconsmarl COMMAND --help shows the options of one.", style="dim")
+    console.print("\nconsmarl COMMAND --help shows the options of a command.", style="dim")
     console.print(
-        "--plugin FILE, with any command, adds the worlds and methods of a file in Python.", style="dim", markup=False
+        "--plugin FILE, with any command, loads environments and methods from a Python file.", style="dim", markup=False
     )
 
 
 def print_command(name: str, kind: type) -> None:
-    """Print what a command takes."""
+    """Print a command's options."""
     options = list(options_of_command(kind))
     _print_head(name, kind, [option for option in options if option.is_positional])
     _print_options("options", [option for option in options if not option.is_positional], lambda each: each.default)
 
 
 def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all: bool) -> None:
-    """Print what a command takes whose options are a run's: those that this run has, with their values."""
+    """Print the help of a command that takes a run's options: those that apply to this run, with their values."""
     from consmarl.cli.values import real_values
 
     values = real_values(config)
@@ -66,7 +66,7 @@ def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all
     for group, there in _grouped(options).items():
         _print_options(group, there, lambda each: values.get(each.setting, each.default))
     chosen = f"--method {config.method} --preset {config.preset.value}"
-    shown = "All options there are" if shows_all else "Options that this method has"
+    shown = "All options" if shows_all else "Options of this method"
     more = "" if shows_all else f" `consmarl {name} {HELP_ALL}` shows the others."
     Console(highlight=False).print(f"{shown}, with their values for {chosen} in {config.env}.{more}", markup=False)
 
@@ -74,7 +74,7 @@ def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all
 def _grouped(options: Iterable[Option]) -> dict[str, list[Option]]:
     grouped: dict[str, list[Option]] = {group: [] for group in GROUPS}
     last = list(GROUPS)[-1]
-    for option in sorted(options, key=lambda each: "." in each.setting):  # single options come after common ones
+    for option in sorted(options, key=lambda each: "." in each.setting):  # settings shared by all parts come first
         fitting = [group for group, starts in GROUPS.items() if option.setting.startswith(tuple(starts))]
         grouped[fitting[-1] if fitting else last].append(option)
     return {group: there for group, there in grouped.items() if there}
@@ -113,7 +113,7 @@ def _table() -> Table:
 
 
 def _described(option: Option, value: Any) -> str:
-    """Return an option's description, with the words that it takes."""
+    """Return an option's description, including its choices."""
     parts = [option.description]
     if option.choices:
         parts.append(f"One of {', '.join(option.choices)}.")
@@ -123,7 +123,7 @@ def _described(option: Option, value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """Return a value as it is written on the command line; nothing for none."""
+    """Return a value as it is written on the command line; an empty string for none."""
     if value is None or value == ():
         return ""
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The options that a command's class stands for: their names, types and descriptions, read off the class itself."""
+"""A command's options: names, types and descriptions, read from its class."""
 
 import dataclasses
 import enum
@@ -17,35 +17,35 @@ from consmarl.records import OneOf, descriptions
 
 
 class Option(NamedTuple):
-    """Something that can be said to a command."""
+    """One option of a command."""
 
-    setting: str  # as the class has it: share.ask_gate
+    setting: str  # as in the class: share.ask_gate
     hint: Any
     description: str
     default: Any
     is_positional: bool = False
     given_metavar: str | None = None
-    names: tuple[str, ...] = ()  # that it takes, where those are registered
+    names: tuple[str, ...] = ()  # valid values, if they are registered names
 
     @property
     def name(self) -> str:
-        """As it is written: --share.ask-gate; a positional one by its bare name."""
+        """How it is written: --share.ask-gate, or the bare name if it is positional."""
         spelt = self.setting.replace("_", "-")
         return spelt if self.is_positional else f"--{spelt}"
 
     @property
     def negation(self) -> str | None:
-        """What switches a switch off, where it is one."""
+        """The option that switches it off, if it is a switch."""
         return f"--{'no-' + self.name[2:]}" if self.hint is bool or self.is_open_switch else None
 
     @property
     def is_open_switch(self) -> bool:
-        """Whether it is a switch that may be left to its default, which tyro takes for a word."""
+        """Whether it is a switch whose default is None; tyro would expect a value for it."""
         return bool(self.hint == bool | None)
 
     @property
     def choices(self) -> list[str]:
-        """The words that it takes, where those are few."""
+        """The values that it accepts, if there are only a few."""
         if self.names:
             return list(self.names)
         kinds = typing.get_args(self.hint) or (self.hint,)
@@ -56,7 +56,7 @@ class Option(NamedTuple):
 
     @property
     def metavar(self) -> str:
-        """What stands for its value where it has none."""
+        """Placeholder for its value in the help."""
         if self.given_metavar is not None:
             return self.given_metavar
         kinds = [each for each in typing.get_args(self.hint) or (self.hint,) if each is not types.NoneType]
@@ -65,7 +65,7 @@ class Option(NamedTuple):
 
 
 def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
-    """Yield the options of a class; a part that is called "" has its options at the same level."""
+    """Yield the options of a class; a part named "" has its options at the same level."""
     texts = descriptions(kind)
     defaults = {each.name: _default(each) for each in dataclasses.fields(kind)}
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
@@ -88,7 +88,7 @@ def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
 
 
 def option_names(kind: Any) -> Iterator[str]:
-    """Yield how the options of a class are written, with those that switch something off."""
+    """Yield the options of a class as they are written, including those that switch something off."""
     for option in options_of_command(kind):
         if not option.is_positional:
             yield option.name
@@ -101,7 +101,7 @@ def _default(field: "dataclasses.Field[Any]") -> Any:
 
 
 def _with_owners(option: OptionField, group: type[Options]) -> str:
-    """Return an option's description, with the parts that have it where others of its group have not."""
+    """Return an option's description; if only some parts of its group have the option, name them."""
     most = max(len(each.owners) for each in group.known().values())
     if len(option.owners) == most:
         return option.description

@@ -1,4 +1,4 @@
-"""From words to a command: what cannot be understood gets one sentence with the nearest right word."""
+"""Turn arguments into a command; an error is one sentence that suggests the closest valid name."""
 
 import contextlib
 import io
@@ -22,18 +22,18 @@ _WRONG_VALUE = re.compile(
     r"Error parsing (?P<name>\S+): (invalid literal for (?P<kind>a path|int)|could not convert)"
     r".*?(?P<value>['\"].*['\"])$"
 )
-# of an option that may be left to its default
+# for an option whose default is None
 _NO_VALUE = re.compile(
     r"Error parsing (?P<name>\S+): no type matching \{None\}\|(?P<kind>FLOAT|INT|PATH) could be instantiated from "
     r"\[(?P<value>['\"].*?['\"])\]"
 )
 _KINDS = {"a path": "a path", "PATH": "a path", "int": "a whole number", "INT": "a whole number"}
 _FEW_OPTIONS = 8
-_MOST_LETTERS = 400  # of a sentence that quotes what somebody wrote
+_MOST_LETTERS = 400  # of user input quoted in a message
 
 
 def parse(name: str, command: Any, options: Sequence[str]) -> Any:
-    """Return the command with its options; `command` is its class, or one of it that holds the defaults."""
+    """Return the command with its options; `command` is its class, or an instance that holds the defaults."""
     kind = command if isinstance(command, type) else type(command)
     default = {} if isinstance(command, type) else {"default": command}
     settings: dict[str, Any] = dict(prog=f"consmarl {name}", config=_CONFIG, **default)
@@ -50,7 +50,7 @@ def parse(name: str, command: Any, options: Sequence[str]) -> Any:
 
 
 def _spelt_out(kind: type, options: Sequence[str]) -> Iterator[str]:
-    """Yield the words with a value for every switch that stands alone: --learn.double-q is --learn.double-q True."""
+    """Yield the arguments with a value added to each bare switch: --learn.double-q becomes --learn.double-q True."""
     switches = [option for option in options_of_command(kind) if option.is_open_switch]
     on, off = {each.name for each in switches}, {each.negation: each.name for each in switches}
     for word, following in itertools.zip_longest(options, options[1:]):
@@ -64,7 +64,7 @@ def _spelt_out(kind: type, options: Sequence[str]) -> Iterator[str]:
 
 
 def _check_names(command: str, kind: type, options: Sequence[str]) -> None:
-    """Refuse options that the command does not have: the nearest right one is more use than a list of all."""
+    """Refuse options that the command does not have, and suggest the closest one."""
     known = list(option_names(kind))
     for word in options:
         name = word.partition("=")[0]
@@ -75,7 +75,7 @@ def _check_names(command: str, kind: type, options: Sequence[str]) -> None:
 
 
 def _check_registered(kind: type, options: Sequence[str]) -> None:
-    """Refuse names of things that nobody has registered, in the words of the command line."""
+    """Refuse names that are not registered, quoting the option as it was written."""
     takes = {option.name: option for option in options_of_command(kind) if option.names}
     for word, following in itertools.zip_longest(options, options[1:], fillvalue=""):
         name, equals, value = word.partition("=")
@@ -85,12 +85,12 @@ def _check_registered(kind: type, options: Sequence[str]) -> None:
 
 
 def _instead(command: str, name: str, known: Sequence[str]) -> str:
-    """Return what to write instead of an option that there is not."""
+    """Return what to write instead of an option that does not exist."""
     parameter = name.lstrip("-").replace("-", "_")
     parameters = close_names(parameter, _parameters_of_worlds()) if "--set" in known else []
     if parameters and (parameter in parameters or not close_names(name, known)):
-        return f"{parameters[0]} is a parameter of the world, which is written --set {parameters[0]}=VALUE."
-    help_instead = f"`consmarl {command} --help` shows those there are."
+        return f"{parameters[0]} is a parameter of the environment: write --set {parameters[0]}=VALUE."
+    help_instead = f"`consmarl {command} --help` lists the options."
     return nearest(name, known, otherwise=help_instead if len(known) > _FEW_OPTIONS else None)
 
 
@@ -101,9 +101,9 @@ def _parameters_of_worlds() -> list[str]:
 
 
 def _in_a_sentence(box: str, help_command: str) -> str:
-    """Put what tyro has drawn as a box into one sentence."""
+    """Reduce the box that tyro prints to one sentence."""
     lines = [line.strip("│ ") for line in box.splitlines()]
-    # what went wrong stands between the first two rules, drawn with whatever the terminal has
+    # the message is between the first two rules, whichever characters the terminal draws them with
     rules = [index for index, line in enumerate(lines) if line.startswith(("╭─", "───", "---", "╰─"))]
     text = " ".join(lines[rules[0] + 1 : rules[1]]) if len(rules) > 1 else " ".join(box.split())
     if found := _WRONG_CHOICE.search(text):
@@ -111,7 +111,7 @@ def _in_a_sentence(box: str, help_command: str) -> str:
         return f"{found['name']} has no value {found['value']!r}: {nearest(found['value'], sorted(known))}"
     if found := _WRONG_VALUE.search(text) or _NO_VALUE.search(text):
         return f"{found['name']} takes {_KINDS.get(found['kind'], 'a number')}, not {_cut(found['value'])}."
-    return f"{_cut(text).rstrip('.')}: `{help_command}` shows what it takes."
+    return f"{_cut(text).rstrip('.')}: `{help_command}` shows its options."
 
 
 def _cut(text: str) -> str:

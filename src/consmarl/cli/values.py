@@ -1,4 +1,4 @@
-"""The values that a run's settings really have, where the configuration leaves them to method, preset or world."""
+"""The effective values of a run's settings, including those that the method, preset or environment decides."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from consmarl.experiments.configuration.config import TrainConfig
 
 
 def real_values(config: TrainConfig) -> dict[str, Any]:
-    """Return every setting's value by name, such as share.temperature; None where only the world itself knows."""
+    """Return every setting's value by name, such as share.temperature; None if only the environment can tell."""
     return every_setting(config.resolved())

@@ -1,4 +1,4 @@
-"""How single words of a command line become values, where tyro's own ways are too strict or too lax."""
+"""Conversion of single arguments into values, where tyro is too strict or too lax."""
 
 import decimal
 import re
@@ -17,15 +17,15 @@ from tyro.constructors import (
 from consmarl.errors import UsageError, shown
 from consmarl.options import Options
 
-_SCIENTIFIC = re.compile(r"[+-]?\d+(\.\d*)?[eE]\+?\d{1,2}")  # 1e4; an exponent of hundreds would never be computed
+_SCIENTIFIC = re.compile(r"[+-]?\d+(\.\d*)?[eE]\+?\d{1,2}")  # 1e4, but no exponent in the hundreds
 
 
 class RefusedOptions(Exception):  # noqa: N818
-    """A group of options with a value that cannot be used; tyro would add words of its own to a ValueError."""
+    """A group of options has an unusable value; with a ValueError, tyro would add its own text."""
 
 
 def whole_number(word: str) -> int:
-    """Read a whole number as people write it: 10000, 10_000 or 1e4."""
+    """Read a whole number in any common notation: 10000, 10_000 or 1e4."""
     try:
         return int(word)
     except ValueError:
@@ -35,14 +35,14 @@ def whole_number(word: str) -> int:
 
 
 def path(word: str) -> Path:
-    """Read a path; an empty one would be the current folder, which nobody means by it."""
+    """Read a path; an empty one is refused, since it would silently mean the current folder."""
     if not word:
         raise ValueError("invalid literal for a path: ''")
     return Path(word)
 
 
 def registry() -> ConstructorRegistry:
-    """Return these ways for tyro."""
+    """Return these conversions as a tyro registry."""
     own = ConstructorRegistry()
 
     @own.primitive_rule
@@ -61,7 +61,7 @@ def registry() -> ConstructorRegistry:
 
 
 def _options_spec(info: StructTypeInfo) -> StructConstructorSpec:
-    """Return how a group of options is put together from those that parts have now."""
+    """Return how to build a group of options from those that are registered now."""
     kind: Any = info.type
     there: Any = info.default
     given = there.given() if isinstance(there, Options) else {}

@@ -1,1 +1,1 @@
-"""The worlds: pure functions of (key, state, actions)."""
+"""The environments: pure functions of (key, state, actions)."""

@@ -1,7 +1,7 @@
-"""Cleanup: apples grow only while somebody keeps the river clean, and only those elsewhere can eat them.
+"""Cleanup: apples grow only while someone keeps the river clean, and only agents elsewhere can eat them.
 
 One step: moves with collisions, eating, cleaning beams, then growth of apples and waste.
-Every apple pays every agent. The start is always the same; chance enters in each step.
+Every apple pays every agent. The start is always the same; randomness enters in each step.
 """
 
 import enum
@@ -30,14 +30,14 @@ LEFT, RIGHT, UP, DOWN, STAY, CLEAN = range(6)
 # What a cell shows, as an index into the colours below; agent i is FIRST_AGENT + i.
 EMPTY, WALL, APPLE, WASTE, RIVER, BEAM, FIRST_AGENT = range(7)
 CELL_COLOURS = ((0, 0, 0), (180, 180, 180), (0, 255, 0), (113, 75, 24), (99, 156, 194), (100, 255, 255))
-AGENT_COLOURS = ((159, 67, 255), (2, 81, 154), (204, 0, 204), (216, 30, 54))  # of the authors' release
+AGENT_COLOURS = ((159, 67, 255), (2, 81, 154), (204, 0, 204), (216, 30, 54))  # from the authors' release
 
 
 class WasteRule(enum.Enum):
     """How likely new waste is in a step in which it can appear."""
 
-    PER_CELL = "per-cell"  # the release: each clean river cell in turn until one turns, so nearly always one
-    PER_STEP = "per-step"  # the paper's wording: one new waste with that probability
+    PER_CELL = "per-cell"  # the release: each clean river cell in turn until one is fouled, so nearly always one
+    PER_STEP = "per-step"  # the paper's wording: one new waste cell with that probability
 
 
 class CleanupLayout(NamedTuple):
@@ -59,7 +59,7 @@ class CleanupState(NamedTuple):
 
 
 class CleanupDraws(NamedTuple):
-    """The chances of one step, all uniform in [0, 1)."""
+    """The random numbers of one step, all uniform in [0, 1)."""
 
     move_priority: jax.Array  # float32 [agent], the smallest enters a contested cell
     apple_chance: jax.Array  # float32 [field], an apple grows where it is below the probability
@@ -69,33 +69,33 @@ class CleanupDraws(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
-    """The Cleanup world; the defaults are the paper's."""
+    """The Cleanup environment; the defaults are the paper's."""
 
-    grid: tuple[int, int] = (10, 10)  # walls included
+    grid: tuple[int, int] = (10, 10)  # including walls
     num_agents: int = 4
     view: tuple[int, int] = (5, 5)
     episode_limit: int = 50  # L, steps
-    map: tuple[str, ...] = ()  # see cleanup_map; empty: after the published pattern, of this grid's size
+    map: tuple[str, ...] = ()  # see cleanup_map; empty: generated from the published pattern for this grid
     beam_length: int = 3  # cells
-    apple_reward: float = 1.0  # to every agent, for every apple that anybody eats
+    apple_reward: float = 1.0  # to every agent, for every apple that anyone eats
     apple_probability: float = 0.3  # of each field cell in a step, while the river is clean
     waste_probability: float = 0.5
     waste_rule: WasteRule = WasteRule.PER_CELL
-    waste_limit: float = 0.4  # share of the river from which on neither apples nor waste appear
+    waste_limit: float = 0.4  # fraction of the river at which neither apples nor waste appear any more
 
     action_names: ClassVar[tuple[str, ...]] = ("left", "right", "up", "down", "stay", "clean")  # type: ignore[misc]
     feature_names: ClassVar[tuple[str, ...]] = ()
     channel_names: ClassVar[tuple[str, str, str]] = ("red", "green", "blue")
     family = "Cleanup"
     painter = "consmarl.environments.draw.cleanup:CleanupPainter"
-    presets = {  # noqa: RUF012  # nobody changes it
+    presets = {  # noqa: RUF012  # never modified
         "paper": {"share.weight_shape": -0.5, "share.ask_scale": 0.01},
         "release": {"share.weight_shape": -0.5},
         "recommended": {"share.weight_shape": -0.5, "share.ask_scale": 0.01},
     }
 
     def __post_init__(self) -> None:
-        """Check the settings and bring them into one form."""
+        """Validate and normalise the settings."""
         super().__post_init__()
         self._settle("beam_length", validation.whole_number("beam_length", self.beam_length, least=1))
         self._settle_numbers("apple_reward")
@@ -112,7 +112,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
 
     @cached_property
     def places(self) -> CleanupMap:
-        """The map, read."""
+        """The parsed map."""
         return read_map(self.map, self.num_agents)
 
     @cached_property
@@ -136,11 +136,11 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return np.full(self.view[0] * self.view[1] * 3, 255, np.int64)
 
     def generate_layout(self, key: jax.Array) -> CleanupLayout:  # noqa: ARG002
-        """Return the map's own starts: nothing is drawn."""
+        """Return the map's starts; nothing is random."""
         return CleanupLayout(jnp.asarray(self.places.starts))
 
     def layout_from(self, description: Mapping[str, Any]) -> CleanupLayout:
-        """Check a start that somebody wrote down: one agent a cell, and none in a wall."""
+        """Validate a given start: one agent per cell, and none in a wall."""
         validation.known_keys("layout", description, CleanupLayout._fields)
         agents = validation.cells("agents", description["agents"], self.num_agents, self.grid)
         validation.distinct({f"agent {index}": agents[index : index + 1] for index in range(self.num_agents)})
@@ -163,18 +163,18 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         )
 
     def draw(self, key: jax.Array) -> CleanupDraws:
-        """Draw the chances of one step."""
+        """Draw the random numbers of one step."""
         sizes = (self.num_agents, len(self.field_cells), 1, len(self.river_cells))
         chances = jax.random.uniform(key, (sum(sizes),))
         priority, apple, waste, place = jnp.split(chances, np.cumsum(sizes)[:-1])
         return CleanupDraws(priority, apple, waste[0], place)
 
     def draws_from(self, recording: Mapping[str, Any]) -> CleanupDraws:
-        """Turn a recorded episode into its chances.
+        """Convert a recorded episode to its random numbers.
 
-        `order` [step, agent] lists the agents by priority, −1 pads; `spawned` [step, row, column] has 4 where an
-        apple and 3 where waste appeared at the end of the step. Both have `episode_limit` rows; one more row in
-        front of `spawned`, of the reset, is passed over.
+        `order` [step, agent] lists the agents by priority, padded with −1; `spawned` [step, row, column] has 4 where an
+        apple and 3 where waste appeared at the end of the step. Both have `episode_limit` rows; an additional first row
+        of `spawned`, from the reset, is ignored.
         """
         validation.known_keys("draws", recording, ("order", "spawned"))
         order, spawned = (np.asarray(recording[name]) for name in ("order", "spawned"))
@@ -236,11 +236,11 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     def _clean(self, agents: jax.Array, fires: jax.Array, waste: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Fire the beams; return the waste left, the beams, and what each agent cleaned.
 
-        All at once is as good as one after the other: beams go straight up and stop at an agent, so no cell is
+        Simultaneous firing equals sequential firing: beams go straight up and stop at an agent, so no cell is
         ever reached by two.
         """
         ahead = jnp.arange(1, self.beam_length + 1)
-        rows = jnp.maximum(agents[:, :1] - ahead[None, :], 0)  # [agent, distance]; row 0 is wall: nothing passes it
+        rows = jnp.maximum(agents[:, :1] - ahead[None, :], 0)  # [agent, distance]; row 0 is wall, which nothing passes
         columns = jnp.broadcast_to(agents[:, 1:], rows.shape)
         has_waste, is_wall = waste[rows, columns], jnp.asarray(self.places.is_wall)[rows, columns]
         stops_beyond = self._occupied(agents)[rows, columns] | has_waste
@@ -254,12 +254,12 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return jnp.zeros(self.grid, bool).at[agents[:, 0], agents[:, 1]].set(True)
 
     def apple_growth(self, waste: jax.Array) -> jax.Array:
-        """The probability with which each field cell grows an apple: falls linearly with the share of waste."""
+        """Return the probability that a field cell grows an apple; it decreases linearly with the share of waste."""
         share = waste.sum() / len(self.river_cells)
         return jnp.maximum(self.apple_probability * (1 - share / self.waste_limit), 0.0)
 
     def waste_growth(self, waste: jax.Array) -> jax.Array:
-        """The probability with which one more cell of the river is fouled."""
+        """Return the probability that one more cell of the river is fouled."""
         num_clean = len(self.river_cells) - waste.sum()
         probability = jnp.asarray(self.waste_probability)
         if self.waste_rule is WasteRule.PER_CELL:
@@ -280,7 +280,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return waste.at[rows, columns].max(fouled)
 
     def cell_codes(self, state: CleanupState) -> jax.Array:
-        """Return what every cell shows, agents and beams on top: int32 [row, column]."""
+        """Return what every cell shows, with agents and beams on top: int32 [row, column]."""
         ground = np.select([self.places.is_wall, self.places.is_river], [WALL, RIVER], EMPTY)
         codes = jnp.where(state.apples, APPLE, jnp.where(state.waste, WASTE, jnp.asarray(ground)))
         numbers = FIRST_AGENT + jnp.arange(self.num_agents)
@@ -290,7 +290,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     @cached_property
     def colours(self) -> NDArray[np.uint8]:
         """The colour of every cell code: uint8 [code, RGB]."""
-        # agents beyond the published four get colours of their own, spread by a stride that repeats late
+        # agents beyond the published four get other colours, spread by a stride that repeats late
         more = [(40 + 53 * i % 200, 40 + 97 * i % 200, 40 + 149 * i % 200) for i in range(4, self.num_agents)]
         return np.array([*CELL_COLOURS, *AGENT_COLOURS, *more], np.uint8)
 
@@ -304,10 +304,10 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return jnp.asarray(self.colours)[windows].reshape(self.num_agents, -1)
 
     def counters(self, state: CleanupState) -> Counters:
-        """Apples eaten and waste cleaned by every agent."""
+        """Return apples eaten and waste cleaned, by agent."""
         return Counters(per_agent={"apples_eaten": state.apples_eaten, "waste_cleaned": state.waste_cleaned}, team={})
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Apples and waste, of which there is no end."""
+        """Apples and waste, which have no maximum."""
         return CLEANUP_METRICS

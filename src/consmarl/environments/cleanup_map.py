@@ -1,4 +1,4 @@
-"""Maps of Cleanup as text: `@` wall, `R` river, `H` river with waste, `B` apple field, `P` start, blank nothing."""
+"""Text maps of Cleanup: `@` wall, `R` river, `H` river with waste, `B` apple field, `P` start, blank ground."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from consmarl.errors import UsageError
 
 WALL, RIVER, WASTE, FIELD, START = "@RHBP"
 
-# The map "10x10_sym" of the authors' release: the one of the paper, whose walls leave 8×8 cells.
+# The map "10x10_sym" of the authors' release, used in the paper; its walls leave 8×8 cells.
 PUBLISHED_MAP = (
     "@@@@@@@@@@",
     "@HH   P B@",
@@ -25,7 +25,7 @@ PUBLISHED_MAP = (
 
 
 class CleanupMap(NamedTuple):
-    """A map read: bool [row, column] each, and the starts in the order in which agents take them."""
+    """A parsed map: bool [row, column] each, and the starts in the order in which agents take them."""
 
     is_wall: NDArray[np.bool_]
     is_river: NDArray[np.bool_]
@@ -35,7 +35,7 @@ class CleanupMap(NamedTuple):
 
 
 def generate_map(grid: tuple[int, int], num_agents: int) -> tuple[str, ...]:
-    """Return the published map, or one after its pattern for another size or team.
+    """Return the published map, or one that follows its pattern for another grid or team size.
 
     River in columns 1 and 2, waste in every other row of it; fields in the last column, and in every other row of
     the one before; starts spread evenly over the ground between them.
@@ -66,7 +66,7 @@ def generate_map(grid: tuple[int, int], num_agents: int) -> tuple[str, ...]:
 
 
 def read_map(lines: tuple[str, ...], num_agents: int) -> CleanupMap:
-    """Check a map and read it; the last start on the map is agent 0's, as in the authors' release."""
+    """Parse and validate a map; the last start on the map is agent 0's, as in the authors' release."""
     letters = np.array([list(line) for line in lines])
     unknown = sorted(set("".join(lines)) - set("@RHBP "))
     if unknown:

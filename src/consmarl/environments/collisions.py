@@ -1,12 +1,12 @@
-"""Who may step where when only one agent fits into a cell (Cleanup).
+"""Resolve moves when only one agent fits into a cell (Cleanup).
 
-The rules are those of the sequential-social-dilemma games that Cleanup comes from. First every cell that several
-agents want goes to the first of them, unless it cannot become free; all who wanted it then stay where they are.
-Then the remaining moves are made one after the other, in rounds, and moves into somebody who stays are dropped.
-In those games a winner enters before the occupant has left, who may then be stopped elsewhere, and both end on one
-cell (2 of 40,000 random Cleanup episodes). Here the one who entered then goes back: one agent a cell, always.
+The rules are those of the sequential social dilemma games that Cleanup comes from. First, every cell that several
+agents want goes to the first of them, unless it cannot become free; in that case all of them stay where they are.
+Then the remaining moves are made one after the other, in rounds, and moves into an agent that stays are dropped.
+In those games a winner enters before the occupant has left, which may then be blocked elsewhere, and both end on one
+cell (2 of 40,000 random Cleanup episodes). Here the agent that entered goes back: there is always one agent per cell.
 
-Cells are numbers here. Axes: `[agent]`.
+Cells are given as numbers. Axes: `[agent]`.
 """
 
 from typing import NamedTuple
@@ -16,18 +16,18 @@ import jax.numpy as jnp
 
 
 class Moves(NamedTuple):
-    """Moves half resolved."""
+    """Partially resolved moves."""
 
-    cells: jax.Array  # int32 [agent], where everybody stands
-    targets: jax.Array  # int32 [agent], where everybody wants to be
-    is_pending: jax.Array  # bool [agent], whose move is not settled yet
+    cells: jax.Array  # int32 [agent], where each agent stands
+    targets: jax.Array  # int32 [agent], where each agent wants to be
+    is_pending: jax.Array  # bool [agent], whose move is not resolved yet
 
 
 def resolve_moves(cells: jax.Array, targets: jax.Array, takes_part: jax.Array, priority: jax.Array) -> jax.Array:
     """Return the cells that the agents end on.
 
-    An agent that takes no part (it fires its beam) stays, and unlike one that chooses to stay it never competes
-    for its own cell. Among competitors for a cell the one with the smallest priority number wins.
+    An agent that takes no part (it fires its beam) stays and, unlike one that chooses to stay, never competes
+    for its own cell. Among the competitors for a cell, the one with the smallest priority number wins.
     """
     moves = Moves(cells, jnp.where(takes_part, targets, cells), takes_part)
     moves = _settle_contested_cells(moves, priority)
@@ -61,7 +61,7 @@ def _settle_contested_cells(moves: Moves, priority: jax.Array) -> Moves:
 
 
 def _make_remaining_moves(moves: Moves) -> Moves:
-    """Make the uncontested moves in rounds; a round in which nothing can happen is a ring, which turns as one."""
+    """Make the uncontested moves in rounds; if a round changes nothing, the rest is a ring, which moves as one."""
 
     def turn(agent: jax.Array, moves: Moves) -> Moves:
         target = moves.targets[agent]
@@ -92,7 +92,7 @@ def _make_remaining_moves(moves: Moves) -> Moves:
 
 
 def _send_intruders_back(origins: jax.Array, cells: jax.Array) -> jax.Array:
-    """Return agents that stand on somebody's cell to where they came from, until everybody stands alone."""
+    """Return agents that stand on another's cell to where they came from, until every agent stands alone."""
 
     def shares_cell(cells: jax.Array) -> jax.Array:
         return (cells[:, None] == cells[None, :]).sum(axis=1) > 1

@@ -1,4 +1,4 @@
-"""What our worlds count, declared apart from them: a report on runs that do not say it themselves needs no JAX."""
+"""The counters of our environments, declared separately so that reports on older runs do not need JAX."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ CLEANUP_METRICS = (
 
 
 def gold_miner_metrics(most_gold: int = 0, most_stones: int = 0) -> tuple[Metric, ...]:
-    """Return the counters of Patient Gold Miner; 0 where there is none, or nobody knows how much."""
+    """Return the counters of Patient Gold Miner; 0 for amounts that are zero or unknown."""
     return (
         Metric("gold_mined", unit="gold", more_is_better=True, most=most_gold or None),
         Metric("stones_taken", unit="stones", most=most_stones or None),
@@ -19,7 +19,7 @@ def gold_miner_metrics(most_gold: int = 0, most_stones: int = 0) -> tuple[Metric
 
 
 def treasure_metrics(boxes: Mapping[str, int]) -> tuple[Metric, ...]:
-    """Return the counters of Find the Treasure with so many boxes of each kind; 0 where nobody knows how many."""
+    """Return the counters of Find the Treasure with this many boxes of each kind; 0 if unknown."""
     num_coins, num_treasures = boxes.get("yellow", 0), sum(boxes.get(kind, 0) > 0 for kind in ("red", "green"))
     return (
         *(Metric(f"{kind}_opened", f"{kind.capitalize()} boxes opened", unit="boxes", part_of="opened",

@@ -30,20 +30,20 @@ MOST_ACTIONS = 256  # replay keeps an action in a byte
 
 
 def is_foreign(id: str) -> bool:
-    """Whether an id names an environment that steps in Python."""
+    """Return whether an id names an environment that steps in Python."""
     return id.startswith(PREFIXES)
 
 
 def confirmation(id: str) -> str:
-    """Return what to add to a command on a run in this environment: nothing, or " --env ID" for somebody else's."""
+    """Return what to add to a command on a run in this environment: " --env ID" for a third-party one, else nothing."""
     return f" --env {shlex.quote(id)}" if is_foreign(id) else ""
 
 
 def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
-    """Return the environment that an id names: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`.
+    """Return the environment named by an id: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`.
 
-    `settings` go to the function that makes it, but for `episode_limit`, which is ours. Nothing is imported for an id
-    that a file has named, unless the user has confirmed it.
+    `settings` are passed to its factory, except for `episode_limit`, which is ours. Nothing is imported for an id
+    from a file unless the user has confirmed it.
     """
     refuse_unconfirmed(id)
     episode_limit = settings.pop("episode_limit", None)
@@ -55,7 +55,7 @@ def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
 
 
 def _factory(module_name: str, function: str) -> Any:
-    """Return what makes the environment: a `ParallelEnv`, or a function that is the module's own."""
+    """Return the environment's factory: a `ParallelEnv`, or a function defined in the module itself."""
     if module_name.partition(".")[0] in sys.stdlib_module_names:
         raise UsageError(f"{module_name} is part of Python itself and holds no environment: name a module that does.")
     found = getattr(_imported(module_name), function, None)
@@ -73,9 +73,9 @@ def _factory(module_name: str, function: str) -> Any:
 
 
 def _makes_environments(found: Any, module_name: str) -> bool:
-    """Whether this may be called; what a module has merely imported from elsewhere may be anything.
+    """Return whether this may be called; anything that a module merely imported is refused.
 
-    PettingZoo makes functions for others' modules: `parallel_env = parallel_wrapper_fn(env)`.
+    PettingZoo creates such functions for other modules: `parallel_env = parallel_wrapper_fn(env)`.
     """
     if inspect.isclass(found):
         return issubclass(found, ParallelEnv)
@@ -90,7 +90,7 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise UsageError(_what_to_install(name, error.name or name)) from error
-    except (ImportError, ValueError, TypeError) as error:  # an empty name is a ValueError, a relative one a TypeError
+    except (ImportError, ValueError, TypeError) as error:  # an empty name raises ValueError, a relative one TypeError
         raise UsageError(f"cannot import {name!r}: {str(error).rstrip('.')}.") from error
 
 
@@ -108,21 +108,21 @@ def _what_to_install(name: str, missing: str) -> str:
 def _made(id: str, factory: Any, settings: dict[str, Any]) -> ParallelEnv:
     try:
         return factory(**settings)
-    except TypeError as error:  # what Python says to a setting that a function does not have
+    except TypeError as error:  # raised for a setting that the function does not have
         raise UsageError(f"{id} cannot be made with {settings}: {str(error).rstrip('.')}.") from error
 
 
 class ForeignStep(NamedTuple):
-    """What one step brought."""
+    """The result of one step."""
 
-    codes: NDArray[np.float32]  # [agent, code], what is seen after it
+    codes: NDArray[np.float32]  # [agent, code], observed after it
     rewards: NDArray[np.float32]  # [agent]
     is_over: bool
     terminated: bool  # it is over, and for every agent because its task was
 
 
 class ForeignWorld:
-    """A `ParallelEnv` in arrays, with the facts that learners and replay ask for.
+    """A `ParallelEnv` with an array interface, and the facts that learners and replay need.
 
     Agents may leave before the others: the rest play on, and one that is gone has reward 0 and sees what it saw last.
     """
@@ -131,7 +131,7 @@ class ForeignWorld:
     metrics: tuple[Metric, ...] = ()  # it has no counters
 
     def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
-        """Wrap `env`, whose episodes are cut at `episode_limit` steps; by default at its own limit."""
+        """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit."""
         self.env, self.id = env, id
         self.agents = _agents_of(env, id)
         self.num_agents = len(self.agents)
@@ -223,7 +223,7 @@ class ForagingParallelEnv(ParallelEnv):  # type: ignore[misc]
     """Level-based foraging (package `lbforaging`), a Gymnasium environment of tuples, as a `ParallelEnv`."""
 
     def __init__(self, id: str, /, **settings: Any) -> None:
-        """Make a registered environment, such as Foraging-8x8-2p-2f-v3."""
+        """Create a registered environment, such as Foraging-8x8-2p-2f-v3."""
         _imported("lbforaging")  # importing it registers its environments
         if not id.startswith("Foraging") or id not in gymnasium.registry:
             raise UsageError(f"lbforaging has no environment {id!r}: one it has is 'Foraging-8x8-2p-2f-v3'.")
@@ -241,9 +241,9 @@ class ForagingParallelEnv(ParallelEnv):  # type: ignore[misc]
         return self.game.action_space[self.possible_agents.index(agent)]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin an episode, which `seed` alone decides."""
+        """Start an episode, which depends only on `seed`."""
         for player in self.game.unwrapped.players:
-            player.position = None  # else nobody is placed where somebody stood when the last episode ended
+            player.position = None  # otherwise the positions at the end of the last episode would stay blocked
         observations, info = self.game.reset(seed=seed, options=options)
         self.agents = list(self.possible_agents)
         return self._by_agent(observations), dict.fromkeys(self.agents, info)
@@ -252,7 +252,7 @@ class ForagingParallelEnv(ParallelEnv):  # type: ignore[misc]
         """Let every player act at once."""
         everyone = self.agents
         observations, rewards, is_over, is_late, info = self.game.step([actions[agent] for agent in everyone])
-        is_eaten = not self.game.unwrapped.field.any()  # the game calls its time limit an end of the task, too
+        is_eaten = not self.game.unwrapped.field.any()  # the game reports its time limit as termination, too
         if is_over or is_late:
             self.agents = []
         return (

@@ -1,7 +1,7 @@
-"""Patient Gold Miner (PGM): gold pays, but only after many steps of paying for it; stones pay a little at once.
+"""Patient Gold Miner (PGM): gold pays off, but only after many costly steps; stones pay a little at once.
 
-An agent on a mine pays for `mining_steps` steps (T_d) and gets its gold in the next one; the count survives
-leaving. On a pile it gets a stone a step until it has `stones_per_pile` (T_s). Every agent has its own gold in
+An agent on a mine pays for `mining_steps` steps (T_d) and gets its gold in the next one; the count is kept when
+it leaves. On a pile it gets one stone per step until it has `stones_per_pile` (T_s). Every agent has its own gold in
 every mine; a mine vanishes when all agents have theirs, a pile when nobody can take more.
 """
 
@@ -28,7 +28,7 @@ from consmarl.metrics import Metric
 
 
 class GoldMinerLayout(NamedTuple):
-    """Where an episode starts: cells [thing, (row, column)]."""
+    """Initial positions: cells [thing, (row, column)]."""
 
     agents: jax.Array
     golds: jax.Array
@@ -41,7 +41,7 @@ class GoldMinerState(NamedTuple):
     agents: jax.Array  # int32 [agent, 2]
     golds: jax.Array  # int32 [mine, 2]
     stones: jax.Array  # int32 [pile, 2]
-    steps_mined: jax.Array  # int32 [agent, mine], paid for so far, at most T_d
+    steps_mined: jax.Array  # int32 [agent, mine], paid so far, at most T_d
     gold_mined: jax.Array  # bool [agent, mine]
     stones_taken: jax.Array  # int32 [agent, pile], at most T_s
     num_steps: jax.Array  # int32
@@ -49,7 +49,7 @@ class GoldMinerState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
-    """The PGM worlds; the defaults are PGM-6ag."""
+    """The PGM environments; the defaults are PGM-6ag."""
 
     grid: tuple[int, int] = (12, 12)
     num_agents: int = 6
@@ -57,11 +57,11 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
     episode_limit: int = 50  # L, steps
     num_mines: int = 2  # N_g
     num_piles: int = 3  # N_p
-    mining_steps: int = 10  # T_d, steps paid for before the gold
-    stones_per_pile: int = 10  # T_s, for each agent
+    mining_steps: int = 10  # T_d, paid steps before the gold
+    stones_per_pile: int = 10  # T_s, per agent
     gold_reward: float = 30.0  # R_g
     stone_reward: float = 0.3
-    mining_cost: float = 1.0  # for each step of mining
+    mining_cost: float = 1.0  # per step of mining
     step_cost: float = 0.2
 
     action_names: ClassVar[tuple[str, ...]] = WALK_NAMES  # type: ignore[misc]
@@ -70,7 +70,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
     channel_limits: ClassVar[tuple[int, int]] = (1, 1)
     family = "Patient Gold Miner"
     painter = "consmarl.environments.draw.gold_miner:GoldMinerPainter"
-    presets = {  # noqa: RUF012  # nobody changes it
+    presets = {  # noqa: RUF012  # never modified
         "recommended": {
             "mirror_episodes": True,
             "learn.trace_decay": 0.9,
@@ -86,7 +86,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
     }
 
     def __post_init__(self) -> None:
-        """Check the settings and bring them into one form."""
+        """Validate and normalise the settings."""
         super().__post_init__()
         for name, least in (("num_mines", 0), ("num_piles", 0), ("mining_steps", 0), ("stones_per_pile", 1)):
             self._settle(name, validation.whole_number(name, getattr(self, name), least=least))
@@ -94,14 +94,14 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         validation.room_for(self.grid, {"agents": self.num_agents, "mines": self.num_mines, "piles": self.num_piles})
 
     def generate_layout(self, key: jax.Array) -> GoldMinerLayout:
-        """Put everything on distinct cells; agents, mines and piles are numbered from the top left."""
+        """Place everything on distinct cells; agents, mines and piles are numbered from the top left."""
         num_walkers, num_mines = self.num_agents, self.num_mines
         drawn = draw_distinct_cells(key, self.grid, num_walkers + num_mines + self.num_piles)
         agents, golds, stones = jnp.split(drawn, [num_walkers, num_walkers + num_mines])
         return GoldMinerLayout(*(row_major(group, self.grid) for group in (agents, golds, stones)))
 
     def layout_from(self, description: Mapping[str, Any]) -> GoldMinerLayout:
-        """Check a start that somebody wrote down; agents may share cells, mines and piles may not."""
+        """Validate a given start; agents may share cells, mines and piles may not."""
         counts = {"agents": self.num_agents, "golds": self.num_mines, "stones": self.num_piles}
         validation.known_keys("layout", description, counts)
         cells = {name: validation.cells(name, description[name], counts[name], self.grid) for name in counts}
@@ -109,7 +109,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         return GoldMinerLayout(**{name: jnp.asarray(group) for name, group in cells.items()})
 
     def begin(self, layout: GoldMinerLayout) -> GoldMinerState:
-        """Return the first state of an episode on this layout."""
+        """Return the initial state of an episode on this layout."""
         mines, piles = (self.num_agents, self.num_mines), (self.num_agents, self.num_piles)
         return GoldMinerState(
             *layout,
@@ -125,7 +125,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         actions: jax.Array,
         draws: tuple[()],  # noqa: ARG002
     ) -> tuple[GoldMinerState, Outcome]:
-        """Move everybody, then settle mines and piles."""
+        """Move all agents, then process mines and piles."""
         agents = walk(state.agents, actions, self.grid)
         on_mine = same_cell(agents, state.golds) & ~self.mine_is_gone(state)[None, :]
         pays = on_mine & (state.steps_mined < self.mining_steps)
@@ -147,32 +147,32 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         )
         return state, Outcome(
             rewards=rewards.astype(jnp.float32),
-            # a world without mines has nothing to finish
+            # an environment without mines has nothing to finish
             terminated=self.mine_is_gone(state).all() if self.num_mines else jnp.zeros((), bool),
             truncated=state.num_steps >= self.episode_limit,
         )
 
     def mine_is_gone(self, state: GoldMinerState) -> jax.Array:
-        """Tell which mines everybody has emptied: bool [mine]."""
+        """Return which mines all agents have emptied: bool [mine]."""
         return state.gold_mined.all(axis=0)
 
     def pile_is_gone(self, state: GoldMinerState) -> jax.Array:
-        """Tell which piles nobody can take from any more: bool [pile]."""
+        """Return which piles nobody can take from any more: bool [pile]."""
         return (state.stones_taken >= self.stones_per_pile).all(axis=0)
 
     def observe(self, state: GoldMinerState) -> jax.Array:
-        """Return what every agent sees; a mine shows also to an agent who has its gold."""
+        """Return every agent's observation; a mine stays visible to an agent that has its gold."""
         things = jnp.concatenate([state.golds, state.stones])
         packed = [in_channel(~self.mine_is_gone(state), 1), in_channel(~self.pile_is_gone(state), 2)]
         return self._codes(state.agents, state.num_steps, things, jnp.concatenate(packed))
 
     def counters(self, state: GoldMinerState) -> Counters:
-        """Gold and stones of every agent, by mine and by pile."""
+        """Return gold and stones of every agent, by mine and by pile."""
         gold = state.gold_mined.astype(jnp.int32)
         return Counters(per_agent={"gold_mined": gold, "stones_taken": state.stones_taken}, team={})
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Every agent can have its own gold of every mine, and its own stones of every pile."""
+        """Declare the counters; every agent can get gold from every mine and stones from every pile."""
         num_stones = self.num_piles * self.stones_per_pile
         return gold_miner_metrics(self.num_agents * self.num_mines, self.num_agents * num_stones)

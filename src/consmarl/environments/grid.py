@@ -1,7 +1,7 @@
-"""What all grid worlds share: moves, distinct cells, and the egocentric window as codes.
+"""What all grid environments share: moves, distinct cells, and the egocentric window as codes.
 
-Cells are (row, column), rows growing downwards. Actions of a walker: 0 stay, 1 down, 2 left, 3 up, 4 right;
-any further action stays in place.
+Cells are (row, column), with rows increasing downwards. Walking actions: 0 stay, 1 down, 2 left, 3 up, 4 right;
+any other action stays in place.
 """
 
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ from consmarl.errors import UsageError
 
 WALK_NAMES = ("stay", "down", "left", "up", "right")
 
-# The three channels of a cell travel in one integer, so that a window costs one gather instead of three.
+# The three channels of a cell are packed into one integer, so that a window takes one gather instead of three.
 CHANNEL_BITS = 10
 NUM_CHANNELS = 3
 MAX_CELL_CODE = 2**CHANNEL_BITS - 1
-# every world at play holds its grid, and every agent's observation all of its view: beyond these, memory ends
+# every running environment stores its grid, and every observation its whole view: larger ones would exhaust memory
 MAX_GRID_CELLS, MAX_VIEW_CELLS = 2**22, 2**16
 
 
@@ -38,12 +38,12 @@ def walk(cells: jax.Array, actions: jax.Array, grid: tuple[int, int]) -> jax.Arr
 
 
 def same_cell(cells: jax.Array, others: jax.Array) -> jax.Array:
-    """Tell which of `cells` lies on which of `others`: bool [cell, other]."""
+    """Return which of `cells` lie on which of `others`: bool [cell, other]."""
     return (cells[:, None, :] == others[None, :, :]).all(axis=-1)
 
 
 def draw_distinct_cells(key: jax.Array, grid: tuple[int, int], count: int) -> jax.Array:
-    """Draw `count` distinct cells, every ordered choice being equally likely: int32 [count] cell numbers."""
+    """Draw `count` distinct cells, all ordered choices being equally likely: int32 [count] cell numbers."""
     num_cells = grid[0] * grid[1]
     slots = jnp.arange(count)
     picks = slots + jax.random.randint(key, (count,), 0, num_cells - slots)
@@ -57,20 +57,20 @@ def draw_distinct_cells(key: jax.Array, grid: tuple[int, int], count: int) -> ja
 
 
 def row_major(cell_numbers: jax.Array, grid: tuple[int, int]) -> jax.Array:
-    """Turn cell numbers into cells [thing, (row, column)], topmost and leftmost first."""
+    """Convert cell numbers to cells [thing, (row, column)], topmost and leftmost first."""
     ordered = jnp.sort(cell_numbers)
     return jnp.stack([ordered // grid[1], ordered % grid[1]], axis=-1)
 
 
 def in_channel(codes: jax.Array, channel: int) -> jax.Array:
-    """Put codes into one channel of a packed cell."""
+    """Shift codes into one channel of a packed cell."""
     return codes.astype(jnp.int32) << (CHANNEL_BITS * channel)
 
 
 def read_windows(board: jax.Array, agents: jax.Array, grid: tuple[int, int], view: tuple[int, int]) -> jax.Array:
     """Return each agent's window of a board, row by row: [agent, window cell].
 
-    The board is flat and has a margin of half a view on every side, so that no window leaves it.
+    The board is flat and has a margin of half a view on every side, so that no window extends beyond it.
     """
     width = grid[1] + 2 * (view[1] // 2)
     window = (np.arange(view[0])[:, None] * width + np.arange(view[1])[None, :]).reshape(-1)
@@ -81,10 +81,10 @@ def read_windows(board: jax.Array, agents: jax.Array, grid: tuple[int, int], vie
 def packed_windows(
     agents: jax.Array, things: jax.Array, packed: jax.Array, grid: tuple[int, int], view: tuple[int, int]
 ) -> jax.Array:
-    """Return what lies in each agent's window, row by row: int32 [agent, window cell].
+    """Return the contents of each agent's window, row by row: int32 [agent, window cell].
 
-    `packed` holds one value for each thing; values of things on one cell add up, and cells outside the grid
-    read 0.
+    `packed` has one value per thing; values of things on the same cell add up, and cells outside the grid
+    are 0.
     """
     top, left = view[0] // 2, view[1] // 2
     width = grid[1] + 2 * left
@@ -96,7 +96,7 @@ def packed_windows(
 
 @dataclass(frozen=True, kw_only=True)
 class GridWorld(Environment[LayoutT, StateT, DrawsT]):
-    """Settings that every grid world has, and their checks."""
+    """The settings of every grid environment, with their validation."""
 
     grid: tuple[int, int]  # (rows, columns)
     num_agents: int
@@ -104,11 +104,11 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
     episode_limit: int  # steps
     id: str = field(default="custom", compare=False)
 
-    feature_names: ClassVar[tuple[str, ...]]  # what an observation begins with
-    channel_names: ClassVar[tuple[str, str, str]]  # what follows for every cell of the window, row by row
+    feature_names: ClassVar[tuple[str, ...]]  # the first entries of an observation
+    channel_names: ClassVar[tuple[str, str, str]]  # followed by these for every cell of the window, row by row
 
     def __post_init__(self) -> None:
-        """Check the settings and bring them into one form."""
+        """Validate and normalise the settings."""
         self._settle("grid", validation.whole_pair("grid", self.grid, least=1))
         self._settle("num_agents", validation.whole_number("num_agents", self.num_agents, least=1))
         self._settle("view", validation.odd_pair("view", self.view))
@@ -125,7 +125,7 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
                 raise UsageError(f"{name} can have at most {most:,} cells, not {rows:,}×{columns:,}.")
 
     def _settle(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)  # the record is frozen for everybody else
+        object.__setattr__(self, name, value)  # frozen for everyone else
 
     def _settle_numbers(self, *names: str) -> None:
         for name in names:
@@ -133,19 +133,19 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
 
 
 class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
-    """A grid world that draws only its layout, whose agents see their place, the time and three channels of cells."""
+    """A grid environment with a random layout, whose agents observe their position, the time and three channels."""
 
     feature_names: ClassVar[tuple[str, ...]] = ("row", "column", "time")
     channel_scales: ClassVar[tuple[float, float]]  # of the second and third channel
     channel_limits: ClassVar[tuple[int, int]]
 
     def draw(self, key: jax.Array) -> tuple[()]:  # noqa: ARG002
-        """Draw nothing: only the layout is random."""
+        """Return nothing: only the layout is random."""
         return ()
 
     @cached_property
     def observation_scale(self) -> NDArray[np.float32]:
-        """1/(rows−1), 1/(columns−1), 1/limit, then (1/agents, and the world's two) for every window cell."""
+        """1/(rows−1), 1/(columns−1), 1/limit, then (1/agents, and the environment's two) per window cell."""
         place = [1 / max(side - 1, 1) for side in self.grid]
         window = np.tile([1 / self.num_agents, *self.channel_scales], self.view[0] * self.view[1])
         return np.array([*place, 1 / self.episode_limit, *window], np.float32)
@@ -158,22 +158,22 @@ class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
 
     @cached_property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        """Mirrored and, where grid and window are square, rotated: no side of the grid is special."""
+        """Mirrored and, if grid and window are square, rotated: no side of the grid is special."""
         num_features, num_channels = len(self.feature_names), len(self.channel_names)
         return grid_symmetries(self.grid, self.view, self.action_names, num_features, num_channels)
 
     @property
     def ground(self) -> Ground:
-        """Agents see their row and column."""
+        """The grid; agents observe their row and column."""
         return Ground(self.grid, self.view)
 
     @property
     def num_places(self) -> int:
-        """A place is a cell of the grid."""
+        """The number of cells of the grid."""
         return self.grid[0] * self.grid[1]
 
     def places_in_view(self, codes: jax.Array) -> jax.Array:
-        """Return which cells lie in the window around an agent's place."""
+        """Return which cells are in the window around an agent's position."""
 
         def is_near(code: jax.Array, side: int, reach: int) -> jax.Array:
             numbers = jnp.arange(side).reshape((1,) * code.ndim + (-1,))
@@ -183,7 +183,7 @@ class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
         return (rows[..., :, None] & columns[..., None, :]).reshape(*codes.shape[:-1], self.num_places)
 
     def _codes(self, agents: jax.Array, num_steps: jax.Array, things: jax.Array, packed: jax.Array) -> jax.Array:
-        """Join an agent's place, the time and its window, in which agents are counted in channel 0."""
+        """Concatenate an agent's position, the time and its window, with agents counted in channel 0."""
         everyone = jnp.concatenate([agents, things])
         values = jnp.concatenate([in_channel(jnp.ones(self.num_agents), 0), packed])
         windows = packed_windows(agents, everyone, values, self.grid, self.view)

@@ -1,16 +1,16 @@
-"""What a world must offer.
+"""The interface of an environment.
 
-A world is a frozen, hashable record of its parameters whose methods are pure functions on JAX arrays, so
+An environment is a frozen, hashable dataclass of parameters whose methods are pure functions on JAX arrays, so
 it can be a static argument of `jit` and its methods can be `vmap`ped over keys, states and actions:
 
-    layout = world.generate_layout(key)       # where everything starts (random)
-    state = world.begin(layout)               # the first state (not random)
-    draws = world.draw(key)                   # the chances of one step (random)
-    state, outcome = world.advance(state, actions, draws)     # the dynamics (not random)
+    layout = world.generate_layout(key)       # the initial positions (random)
+    state = world.begin(layout)               # the initial state (deterministic)
+    draws = world.draw(key)                   # the random numbers of one step
+    state, outcome = world.advance(state, actions, draws)     # the dynamics (deterministic)
 
-`reset` and `step` join the pairs. Chance and dynamics are apart so that a fixed start and recorded chances
-go through exactly the code that random ones do. After an outcome that ended the episode a state has no
-meaning: begin anew.
+`reset` and `step` combine these pairs. Randomness and dynamics are separate, so that a fixed start and recorded draws
+go through exactly the same code as random ones. After an outcome that ended the episode, the state has no
+meaning: call `reset` or `begin` again.
 
 Axes: `[agent]`, `[agent, code]`; nothing is batched here.
 """
@@ -38,7 +38,7 @@ MAX_CODE = np.iinfo(np.uint16).max
 
 
 class Outcome(NamedTuple):
-    """What one step brought."""
+    """The result of one step."""
 
     rewards: jax.Array  # float32 [agent]
     terminated: jax.Array  # bool: the task itself is over
@@ -51,19 +51,19 @@ class Outcome(NamedTuple):
 
     @property
     def done(self) -> jax.Array:
-        """Whether the episode ended, for whichever reason."""
+        """Whether the episode ended, for either reason."""
         return self.terminated | self.truncated
 
 
 class Counters(NamedTuple):
-    """What has been achieved in an episode so far, by name."""
+    """The achievements of an episode so far, by name."""
 
     per_agent: dict[str, jax.Array]  # the first axis is the agent
     team: dict[str, jax.Array]
 
 
 class Ground(NamedTuple):
-    """A grid that agents walk on, whose observations begin with their row and column."""
+    """A grid that agents walk on, whose observations start with their row and column."""
 
     grid: tuple[int, int]  # (rows, columns)
     view: tuple[int, int]  # (rows, columns) of an agent's window
@@ -77,19 +77,19 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     episode_limit: int
     action_names: tuple[str, ...]
 
-    # What follows are facts that the rest of the program reads off a world.
-    family: ClassVar[str] = "other environments"  # worlds that differ in size alone have the same
+    # Facts that the rest of the program reads from an environment.
+    family: ClassVar[str] = "other environments"  # the same for environments that differ only in size
     acts_as_one: ClassVar[bool] = False  # whether agents share weights and learn from the team's reward by default
     # settings that suit this environment, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they reach
     # every method that has action values and the setting; with "if_sharing." in front, those whose agents share; with
     # "if_taught.", those whose newcomers share with experienced teachers
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
-    # who draws it: a class derived from `draw.painter.Painter`, or where to find one, as module:Class
+    # its painter: a class derived from `draw.painter.Painter`, or its location as module:Class
     painter: ClassVar[str | type | None] = None
 
     @property
     def num_actions(self) -> int:
-        """How many actions an agent has."""
+        """Number of actions per agent."""
         return len(self.action_names)
 
     @property
@@ -109,17 +109,17 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        """Ways to turn it around that leave it the same; none unless it says so."""
+        """Transformations that leave the environment unchanged; none by default."""
         return ()
 
     @property
     def ground(self) -> Ground | None:
-        """The grid, where observations tell an agent's place on one."""
+        """The grid, if observations contain an agent's position on one."""
         return None
 
     @property
     def num_places(self) -> int:
-        """How many places there are to look at; 0 where observations do not tell which are in view."""
+        """Number of places that can come into view; 0 if observations do not say which are."""
         return 0
 
     def places_in_view(self, codes: jax.Array) -> jax.Array:
@@ -128,53 +128,53 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
 
     @cached_property
     def observation_dtype(self) -> np.dtype[Any]:
-        """The smallest unsigned type that holds every code."""
+        """The smallest unsigned type that can hold every code."""
         return np.dtype(np.min_scalar_type(int(self.observation_limit.max())))
 
     @abc.abstractmethod
     def generate_layout(self, key: jax.Array) -> LayoutT:
-        """Draw where everything starts."""
+        """Draw the initial positions."""
 
     def layout_from(self, description: Mapping[str, Any]) -> LayoutT:  # noqa: ARG002
-        """Check a start that somebody wrote down and turn it into a layout."""
+        """Validate a given start and convert it to a layout."""
         raise UsageError(f"{self.id} begins at random: it does not take a layout that was written down.")
 
     @abc.abstractmethod
     def begin(self, layout: LayoutT) -> StateT:
-        """Return the first state of an episode on this layout."""
+        """Return the initial state of an episode on this layout."""
 
     @abc.abstractmethod
     def draw(self, key: jax.Array) -> DrawsT:
-        """Draw the chances of one step."""
+        """Draw the random numbers of one step."""
 
     def draws_from(self, recording: Mapping[str, Any]) -> DrawsT:  # noqa: ARG002
-        """Check recorded chances of a whole episode and stack them along a first axis of steps."""
+        """Validate recorded draws of a whole episode and stack them along a leading axis of steps."""
         raise UsageError(f"{self.id} draws nothing at random inside a step, so it takes no recorded draws.")
 
     @abc.abstractmethod
     def advance(self, state: StateT, actions: jax.Array, draws: DrawsT) -> tuple[StateT, Outcome]:
-        """Carry out one step under the given chances."""
+        """Perform one step with the given draws."""
 
     @abc.abstractmethod
     def observe(self, state: StateT) -> jax.Array:
-        """Return what every agent sees, as codes: unsigned [agent, code]."""
+        """Return every agent's observation as codes: unsigned [agent, code]."""
 
     @abc.abstractmethod
     def counters(self, state: StateT) -> Counters:
-        """Return what has been achieved so far."""
+        """Return the achievements so far."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What its counters are, in the order in which a reader wants them; by default what their names tell."""
+        """Declarations of its counters, in display order; by default derived from their names."""
         counted = jax.eval_shape(lambda: self.counters(self.reset(jax.random.key(0))))
         return tuple(Metric(name) for name in (*counted.per_agent, *counted.team))
 
     def reset(self, key: jax.Array) -> StateT:
-        """Begin an episode on a random layout."""
+        """Start an episode on a random layout."""
         return self.begin(self.generate_layout(key))
 
     def step(self, key: jax.Array, state: StateT, actions: jax.Array) -> tuple[StateT, Outcome]:
-        """Carry out one step with chances from `key`."""
+        """Perform one step with draws from `key`."""
         return self.advance(state, actions, self.draw(key))
 
 

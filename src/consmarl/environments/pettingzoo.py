@@ -1,4 +1,4 @@
-"""One of our worlds as a PettingZoo `ParallelEnv`, for anybody's code."""
+"""Our environments as PettingZoo `ParallelEnv`s, for use in other code."""
 
 import difflib
 import functools
@@ -25,7 +25,7 @@ RESET_OPTIONS = ("layout", "draws")
 
 
 class Moment(NamedTuple):
-    """What the outside sees after a reset or a step, and the key for what follows, computed in one call."""
+    """The visible result of a reset or a step, and the key for the next, computed in one call."""
 
     key: jax.Array
     state: Any
@@ -37,7 +37,7 @@ def _moment(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, outcome
     return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome)
 
 
-# One compilation serves all instances of equal worlds: a world is its own, hashable, description.
+# One compilation serves all instances of equal environments, which are their own hashable description.
 @functools.partial(jax.jit, static_argnums=0)
 def _reset(world: GridWorld[Any, Any, Any], key: jax.Array, layout: Any) -> Moment:
     key_next, key_layout = jax.random.split(key)
@@ -58,14 +58,14 @@ def _counters(world: GridWorld[Any, Any, Any], state: Any) -> Any:
 
 
 class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
-    """A world behind PettingZoo's parallel interface.
+    """An environment behind PettingZoo's parallel interface.
 
     Observations are float32; `infos` hold the team's reward in every step, and at the end of an episode what was
     achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent.
     """
 
     def __init__(self, world: GridWorld[Any, Any, Any], render_mode: str | None = None) -> None:
-        """Wrap `world`; see `parallel_env` for worlds by name."""
+        """Wrap `world`; see `parallel_env` for environments by name."""
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise UsageError(f"there is no render_mode {render_mode!r}: {nearest(str(render_mode), RENDER_MODES)}")
         self.world = world
@@ -93,22 +93,22 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         self._returns = np.zeros(everyone)
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Box:
-        """Return the space of an agent's observations; all agents' are alike."""
+        """Return the space of an agent's observations, the same for all agents."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Discrete:
-        """Return the space of an agent's actions; `world.action_names` says what they do."""
+        """Return the space of an agent's actions, which `world.action_names` names."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
-        """Begin an episode.
+        """Start an episode.
 
-        A `seed` fixes this episode and all that follow until the next seed. `options` may hold a fixed start,
-        `layout`, and recorded chances, `draws` (Cleanup; see `Cleanup.draws_from`).
+        A `seed` determines this episode and all that follow until the next seed. `options` may contain a fixed start,
+        `layout`, and recorded random numbers, `draws` (Cleanup; see `Cleanup.draws_from`).
         """
         options = options or {}
         for name in options:
-            # PettingZoo lets foreign options pass; a slip of the pen in one of ours must not
+            # PettingZoo allows unknown options; but a typo in one of ours should not go unnoticed
             if name not in RESET_OPTIONS and difflib.get_close_matches(str(name), RESET_OPTIONS):
                 raise UsageError(f"reset has no option {name!r}: {nearest(str(name), RESET_OPTIONS)}")
         layout = self.world.layout_from(options["layout"]) if "layout" in options else None
@@ -124,7 +124,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     def step(
         self, actions: dict[str, int]
     ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
-        """Let every agent act at once."""
+        """Let all agents act at once."""
         if not self.agents:
             raise UsageError("no episode is under way: call reset() before step().")
         assert self._moment is not None
@@ -152,26 +152,26 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         )
 
     def state(self) -> NDArray[np.float32]:
-        """Return the global state: all agents' observations, one after the other."""
+        """Return the global state: all agents' observations, concatenated."""
         return np.concatenate(list(self._observations().values()))
 
     def render(self) -> NDArray[np.uint8] | None:
-        """Return the present moment as an RGB picture, or None without a render mode."""
+        """Return the current state as an RGB picture, or None without a render mode."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "render() draws nothing without a render mode: parallel_env(…, render_mode='rgb_array')."
             )
             return None
-        from consmarl.environments.draw import Status, draw_frame  # pictures load only when somebody looks
+        from consmarl.environments.draw import Status, draw_frame  # imported only when needed
 
         status = Status(actions=self._last_actions, returns=self._returns, num_steps=self._num_steps)
         return draw_frame(self.world, self._present().state, status)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are held."""
 
     def counters(self) -> dict[str, NDArray[Any]]:
-        """Return what the whole team has achieved in this episode so far."""
+        """Return the whole team's achievements in this episode so far."""
         achieved = jax.device_get(_counters(self.world, self._present().state))
         return {**achieved.per_agent, **achieved.team}
 
@@ -195,7 +195,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
     def _checked(self, actions: dict[str, int]) -> NDArray[np.int32]:
-        """Return the actions in the agents' order."""
+        """Return the validated actions in the agents' order."""
         validation.known_keys("actions", actions, self.agents)
         most = self.world.num_actions - 1
         for agent, action in actions.items():

@@ -1,4 +1,4 @@
-"""Play given actions through a world in one compiled call: for pictures, tests and benchmarks."""
+"""Play given actions through an environment in one compiled call, for pictures, tests and benchmarks."""
 
 import functools
 from typing import Any, NamedTuple
@@ -10,19 +10,19 @@ from consmarl.environments.interface import Environment, Outcome
 
 
 class Trajectory(NamedTuple):
-    """An episode, `num_steps` of whose rows are real: what follows its end has no meaning."""
+    """An episode of `num_steps` steps; rows after its end have no meaning."""
 
-    states: Any  # [step + 1, …], the first being the start
+    states: Any  # [step + 1, …], starting with the initial state
     codes: jax.Array  # unsigned [step + 1, agent, code]
     outcomes: Outcome  # [step, …]
 
     @property
     def num_steps(self) -> int:
-        """How many steps the episode lasted."""
+        """Number of steps in the episode."""
         return int(jnp.argmax(self.outcomes.done)) + 1
 
     def state(self, step: int) -> Any:
-        """Return the state after so many steps."""
+        """Return the state after this many steps."""
         return jax.tree.map(lambda rows: rows[step], self.states)
 
 

@@ -1,4 +1,4 @@
-"""Worlds by name: an id is a world class and the settings in which it differs from the class's defaults."""
+"""Environments by name: an id stands for a class and the settings that differ from the class's defaults."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)+|\w+_v\d+")  # mpe2.simple_spread_v3,
 
 @dataclass(frozen=True)
 class WorldEntry:
-    """One registered world."""
+    """A registered environment."""
 
     summary: str
     world: type[AnyEnvironment]
@@ -26,12 +26,12 @@ class WorldEntry:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def preset(self, name: str) -> dict[str, Any]:
-        """Return the settings of a run that suit this world in a preset: the class's, and those of this id."""
+        """Return the run settings that suit this environment in a preset: the class's, and those of this id."""
         return {**self.world.presets.get(name, {}), **self.presets.get(name, {})}
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Every setting that `make` takes, with its value for this id."""
+        """Every parameter that `make` accepts, with its value for this id."""
         defaults = {each.name: each.default for each in fields(self.world) if each.name != "id"}  # type: ignore[arg-type]
         return defaults | dict(self.settings)
 
@@ -70,7 +70,7 @@ register_world(
     "pgm-6ag",
     GoldMiner,
     "Patient Gold Miner: 6 agents, 12×12, gold after 10 paid steps (easier)",
-    # 3,000 episodes: in the usual 1,000 some agents never meet gold
+    # 3,000 episodes: within the default 1,000, some agents never meet gold
     presets={"recommended": {"epsilon_anneal_steps": 150_000}},
 )
 register_world(
@@ -97,7 +97,7 @@ def world_ids() -> tuple[str, ...]:
 
 
 def _foreign_hint(id: str) -> str | None:
-    """Return how to write the name of somebody else's world, if this looks like one."""
+    """Return how to write the id of a third-party environment, if this looks like one."""
     if id.startswith("Foraging"):
         return f"level-based foraging is written lbforaging:{id}."
     if id.startswith(("lbforaging.", "lbforaging-", "lbforaging/")):

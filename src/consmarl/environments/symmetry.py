@@ -1,6 +1,6 @@
-"""Ways to turn an environment around that leave it the same: mirrored and rotated grids.
+"""Symmetries of environments: mirrored and rotated grids.
 
-An episode seen in a mirror is an episode too, and learners can learn from it as from any other.
+A mirrored episode is also a valid episode, and learners can learn from it like from any other.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ Pair = tuple[int, int]
 
 
 class Symmetry(NamedTuple):
-    """What becomes of observations and actions."""
+    """How observations and actions are transformed."""
 
-    codes: tuple[int, ...]  # the index of the code that comes to each place
+    codes: tuple[int, ...]  # the index of the code that moves to each place
     counts_down: tuple[int, ...]  # places whose new code is its limit minus the old one
     actions: tuple[int, ...]  # what each action becomes
 
@@ -22,10 +22,10 @@ class Symmetry(NamedTuple):
 def grid_symmetries(
     grid: Pair, view: Pair, walk_names: Sequence[str], num_features: int, num_channels: int
 ) -> tuple[Symmetry, ...]:
-    """Return the symmetries of a grid, apart from leaving everything as it is.
+    """Return the symmetries of a grid, except for the identity.
 
-    Observations begin with row, column and features without a direction; channels of the window's cells follow, row by
-    row. Square grids that are seen through square windows have seven symmetries, others three.
+    Observations start with row, column and features without a direction; the channels of the window's cells follow, row
+    by row. Square grids with square windows have seven symmetries, others three.
     """
     is_square = grid[0] == grid[1] and view[0] == view[1]
     ways = [
@@ -38,7 +38,7 @@ def grid_symmetries(
 def _symmetry(
     way: tuple[bool, bool, bool], view: Pair, names: Sequence[str], num_features: int, num_channels: int
 ) -> Symmetry:
-    """Return what comes of swapping rows and columns, then turning rows around, then columns; each or not."""
+    """Return the result of swapping rows and columns, then flipping rows, then flipping columns; each optional."""
     swaps, turns_rows, turns_columns = way
     window = num_features + np.arange(view[0] * view[1] * num_channels).reshape(*view, num_channels)
     window = window.swapaxes(0, 1) if swaps else window

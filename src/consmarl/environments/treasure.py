@@ -1,8 +1,8 @@
-"""Find the Treasure (FT): boxes that only two agents together can open, and one of the red ones holds the prize.
+"""Find the Treasure (FT): boxes that take two agents to open, one of which, a red one, holds the treasure.
 
 Opening costs the team at once, so searching looks bad until the treasure is found. Every yellow box holds a coin;
-one red box holds the treasure. Pick-ups are settled before openings, so nothing is taken in the step that uncovers
-it. Green boxes (FT-multi) are a second set like the red one, with a treasure of its own.
+one red box holds the treasure. Pick-ups are processed before openings, so nothing is taken in the step that uncovers
+it. Green boxes (FT-multi) are a second set like the red ones, with their own treasure.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ COIN_CODE, TREASURE_CODE = 1, 2  # halves
 
 
 class TreasureLayout(NamedTuple):
-    """Where an episode starts: cells [thing, (row, column)], and which boxes hold the treasures."""
+    """Initial positions: cells [thing, (row, column)], and which boxes hold the treasures."""
 
     agents: jax.Array
     yellow: jax.Array
@@ -59,7 +59,7 @@ class TreasureState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
-    """The FT worlds; the defaults are FT. Rewards and costs of boxes are the team's, split evenly."""
+    """The FT environments; the defaults are FT. Rewards and costs of boxes are the team's, split evenly."""
 
     grid: tuple[int, int] = (8, 8)
     num_agents: int = 4
@@ -68,13 +68,13 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
     num_yellow: int = 3
     num_red: int = 6
     num_green: int = 0
-    openers_needed: int = 2  # agents that must open a box in one step
+    openers_needed: int = 2  # agents that must open a box in the same step
     coin_reward: float = 2.0
     treasure_reward: float = 15.0
     yellow_cost: float = 1.0
     red_cost: float = 2.0
     green_cost: float = 2.0
-    step_cost: float = 0.01  # for each agent
+    step_cost: float = 0.01  # per agent
 
     action_names: ClassVar[tuple[str, ...]] = (*WALK_NAMES, "open", "pick")  # type: ignore[misc]
     channel_names: ClassVar[tuple[str, str, str]] = ("agents", "closed boxes", "items")
@@ -83,7 +83,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
     family = "Find the Treasure"
     acts_as_one = True
     painter = "consmarl.environments.draw.treasure:TreasurePainter"
-    presets = {  # noqa: RUF012  # nobody changes it
+    presets = {  # noqa: RUF012  # never modified
         "paper": {"share.weight_shape": 0.3},
         "release": {"share.weight_shape": 0.7},
         "recommended": {
@@ -95,7 +95,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
     }
 
     def __post_init__(self) -> None:
-        """Check the settings and bring them into one form."""
+        """Validate and normalise the settings."""
         super().__post_init__()
         for name, least in (("num_yellow", 0), ("num_red", 0), ("num_green", 0), ("openers_needed", 1)):
             self._settle(name, validation.whole_number(name, getattr(self, name), least=least))
@@ -105,11 +105,11 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
 
     @property
     def box_counts(self) -> dict[str, int]:
-        """How many boxes there are of each kind."""
+        """Number of boxes of each kind."""
         return {"yellow": self.num_yellow, "red": self.num_red, "green": self.num_green}
 
     def _by_box(self, yellow: float, red: float, green: float) -> NDArray[np.float32]:
-        """Give each kind's value to each of its boxes."""
+        """Return each kind's value repeated for each of its boxes."""
         return np.repeat([yellow, red, green], list(self.box_counts.values())).astype(np.float32)
 
     @cached_property
@@ -118,7 +118,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         return tuple(np.repeat(KINDS, list(self.box_counts.values())).tolist())
 
     def generate_layout(self, key: jax.Array) -> TreasureLayout:
-        """Put everything on distinct cells, numbered from the top left, and hide the treasures."""
+        """Place everything on distinct cells, numbered from the top left, and hide the treasures."""
         key_cells, key_red, key_green = jax.random.split(key, 3)
         counts = [self.num_agents, *self.box_counts.values()]
         drawn = draw_distinct_cells(key_cells, self.grid, sum(counts))
@@ -133,9 +133,9 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         )
 
     def layout_from(self, description: Mapping[str, Any]) -> TreasureLayout:
-        """Check a start that somebody wrote down; agents may share cells, boxes may not.
+        """Validate a given start; agents may share cells, boxes may not.
 
-        Parts of box kinds that this world lacks may be left out.
+        Entries for kinds of boxes that this environment lacks may be omitted.
         """
         unused: dict[str, Any] = {}
         for kind, holder in (("yellow", None), ("red", "treasure"), ("green", "green_treasure")):
@@ -156,7 +156,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         )
 
     def begin(self, layout: TreasureLayout) -> TreasureState:
-        """Return the first state of an episode on this layout."""
+        """Return the initial state of an episode on this layout."""
         boxes = jnp.concatenate([layout.yellow, layout.red, layout.green])
         holds_treasure = [
             jnp.arange(self.num_red) == layout.treasure,
@@ -177,7 +177,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         actions: jax.Array,
         draws: tuple[()],  # noqa: ARG002
     ) -> tuple[TreasureState, Outcome]:
-        """Move everybody, settle pick-ups, then openings."""
+        """Move all agents, then process pick-ups, then openings."""
         agents = walk(state.agents, actions, self.grid)
         at_box = same_cell(agents, state.boxes)
         num_picking = (at_box & (actions == PICK)[:, None]).sum(axis=0)
@@ -197,16 +197,16 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         reward = (gain / self.num_agents - self.step_cost).astype(jnp.float32)
         return state, Outcome(
             rewards=jnp.broadcast_to(reward, (self.num_agents,)),
-            terminated=jnp.zeros((), bool),  # it goes on when everything is found
+            terminated=jnp.zeros((), bool),  # it continues when everything is found
             truncated=state.num_steps >= self.episode_limit,
         )
 
     def item_is_visible(self, state: TreasureState) -> jax.Array:
-        """Tell which boxes show an item that can be picked up: bool [box]."""
+        """Return which boxes show an item that can be picked up: bool [box]."""
         return state.opened & state.has_item & ~state.taken
 
     def observe(self, state: TreasureState) -> jax.Array:
-        """Return what every agent sees: closed boxes by colour, items once uncovered."""
+        """Return every agent's observation: closed boxes by colour, items once uncovered."""
         box_codes = jnp.asarray(self._by_box(*(BOX_CODES[kind] for kind in KINDS)))
         item_codes = jnp.asarray(self._by_box(COIN_CODE, TREASURE_CODE, TREASURE_CODE))
         closed = in_channel(jnp.where(state.opened, 0, box_codes), 1)
@@ -214,7 +214,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         return self._codes(state.agents, state.num_steps, state.boxes, closed + items)
 
     def counters(self, state: TreasureState) -> Counters:
-        """Boxes opened and items taken: box by box, and summed by kind."""
+        """Return boxes opened and items taken: box by box, and summed by kind."""
         kinds = np.array(self.kind_of_box, dtype=object)
         summed = {f"{kind}_opened": state.opened[kinds == kind].sum() for kind in KINDS if kind in kinds}
         is_coin = kinds == "yellow"
@@ -231,5 +231,5 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Every box can be opened, and every yellow one holds a coin; each set of others holds one treasure."""
+        """Declare the counters: every yellow box holds a coin, and each of the other sets one treasure."""
         return treasure_metrics({kind: count for kind, count in self.box_counts.items() if count})

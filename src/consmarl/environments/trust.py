@@ -1,4 +1,4 @@
-"""What a file names, and what a user names: only the second may be imported.
+"""Ids named by files and ids named by users: only the latter may be imported.
 
 An id that comes out of a file is a `NamedByFile`, wherever it is handed on to, and `foreign_world`, the one place that
 imports others' code, refuses it. So a command that reads a file is safe unless its author does something for the
@@ -12,13 +12,13 @@ from typing import Any
 from consmarl.errors import UsageError
 
 Trust = bool | str
-"""What a user says to a file: True allows whatever environment it names, an id that one alone; False and "" nothing."""
+"""A user's consent to a file's environment: True allows any, an id only that one, False and "" none."""
 
-MOST_SHOWN = 200  # characters of an id in a sentence
+MOST_SHOWN = 200  # characters of an id in a message
 
 
 class NamedByFile(str):
-    """A name out of a file, which no user has confirmed: as text it is like any other."""
+    """A name from a file that no user has confirmed; as text it is like any other."""
 
     file: str
     option: str
@@ -31,14 +31,14 @@ class NamedByFile(str):
 
 
 def confirmed(name: str, trust: Trust, file: str) -> str:
-    """Return the id that a file names: as a name like any other if the user has said so, or else marked."""
+    """Return the id that a file names: as a plain string if the user has agreed, or else marked."""
     if isinstance(trust, str) and trust and trust != name:
         raise UsageError(f"{file} names the environment {_shown(name)}, and not {_shown(trust)}.")
     return str(name) if trust else NamedByFile(name, file)
 
 
 def marked(value: Any, file: str, option: str, but_for: Collection[str] = ()) -> Any:
-    """Return JSON's value with all its texts marked, `but_for` those that the user has named as well."""
+    """Return a JSON value with all its strings marked, except those in `but_for`, which the user has named, too."""
     if isinstance(value, str):
         return value if value in but_for else NamedByFile(value, file, option)
     if isinstance(value, list):
@@ -49,12 +49,12 @@ def marked(value: Any, file: str, option: str, but_for: Collection[str] = ()) ->
 
 
 def passed_on(id: str) -> str:
-    """Return what to say to a process of our own that gets a configuration with this id: what was said to us."""
+    """Return the consent to pass to a child process that gets a configuration with this id."""
     return "" if isinstance(id, NamedByFile) else str(id)
 
 
 def refuse_unconfirmed(id: str) -> None:
-    """Refuse to go on with an environment that only a file has named."""
+    """Refuse to use an environment that only a file has named."""
     if isinstance(id, NamedByFile):
         raise UsageError(
             f"{id.file} names the environment {_shown(id)}, which is a program that would run here with all that you "
@@ -63,5 +63,5 @@ def refuse_unconfirmed(id: str) -> None:
 
 
 def _shown(id: str) -> str:
-    """Return an id as it can be typed, whatever it holds: people copy what they read into a shell."""
+    """Return an id as it can safely be typed, whatever it contains: people copy messages into a shell."""
     return shlex.quote(id) if id.isprintable() and len(id) <= MOST_SHOWN else f"{id[:MOST_SHOWN]!r}…"

@@ -1,4 +1,4 @@
-"""Checks of what users write: parameters of worlds, and fixed layouts. One clear sentence each."""
+"""Validation of user input: parameters of environments and fixed layouts, each with one clear message."""
 
 import operator
 from collections.abc import Collection, Mapping
@@ -12,8 +12,8 @@ from consmarl.records import Check
 
 Cells = NDArray[np.int32]  # [thing, (row, column)]
 
-# Compiled code counts in 32 bits. Seeds end there as well: JAX drops what is beyond without a word, so that two seeds
-# would give one run, and evaluations draw from the keys of seeds 2^31 and above.
+# Compiled code counts in 32 bits. Seeds are limited as well: JAX silently drops higher bits, so that two seeds
+# would give the same run, and evaluations draw from the keys of seeds 2^31 and above.
 MOST_WHOLE = 2**31 - 1
 MOST_FINITE = float(np.finfo(np.float32).max)
 
@@ -32,7 +32,7 @@ def whole_number(name: str, value: object, *, least: int, most: int | None = MOS
 
 
 def finite_number(name: str, value: object) -> float:
-    """Return `value` as a float that single precision can hold."""
+    """Return `value` as a float that single precision can represent."""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not is_number or not -MOST_FINITE <= value <= MOST_FINITE:  # type: ignore[operator]
         raise UsageError(f"{name} must be a finite number, not {shown(value)}.")
@@ -48,7 +48,7 @@ def fraction(name: str, value: object) -> float:
 
 
 def probability(name: str, value: object) -> float:
-    """Return `value` as a float from 0 to 1, and call it a probability where it is none."""
+    """Return `value` as a float from 0 to 1; the message calls it a probability."""
     number = finite_number(name, value)
     if not 0 <= number <= 1:
         raise UsageError(f"{name} is a probability and must lie between 0 and 1, not {shown(value)}.")
@@ -72,7 +72,7 @@ def positive(name: str, value: object) -> float:
 
 
 def at_least(least: int) -> Check:
-    """Return the check of whole numbers from `least` on."""
+    """Return a check for whole numbers from `least` on."""
     return Check(lambda name, value: whole_number(name, value, least=least))
 
 
@@ -91,7 +91,7 @@ def whole_pair(name: str, value: object, *, least: int) -> tuple[int, int]:
 
 
 def odd_pair(name: str, value: object) -> tuple[int, int]:
-    """Return `value` as (rows, columns) of a window with a middle."""
+    """Return `value` as the (rows, columns) of a window with a centre cell."""
     rows, columns = whole_pair(name, value, least=1)
     if rows % 2 == 0 or columns % 2 == 0:
         odd = (rows | 1, columns | 1)
@@ -113,7 +113,7 @@ def room_for(grid: tuple[int, int], things: Mapping[str, int]) -> None:
 
 
 def known_keys(what: str, given: Collection[str], required: Collection[str]) -> None:
-    """Check that a description has exactly the keys that it needs."""
+    """Check that a description has exactly the required keys."""
     for key in given:
         if key not in required:
             raise UsageError(f"{what} has no part {key!r}: {nearest(str(key), required)}")
@@ -142,7 +142,7 @@ def cells(name: str, value: object, count: int, grid: tuple[int, int]) -> Cells:
 
 
 def distinct(groups: Mapping[str, Cells]) -> None:
-    """Check that no two of the things share a cell."""
+    """Check that no two things share a cell."""
     taken: dict[tuple[Any, ...], str] = {}
     for name, group in groups.items():
         for cell in map(tuple, group.tolist()):

@@ -1,1 +1,1 @@
-"""What touches files, clocks and screens."""
+"""Everything that touches files, clocks and screens."""

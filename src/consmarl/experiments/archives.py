@@ -1,7 +1,7 @@
-"""Reading NumPy archives that anybody may have written: only plain arrays, and never more memory than was counted.
+"""Read NumPy archives from untrusted sources: only plain arrays, with bounded memory.
 
-`np.load` evaluates headers as Python literals and allocates what they claim. Here a header is matched against the one
-form that NumPy writes for arrays of numbers, booleans and text, and has to agree with the size of what follows.
+`np.load` evaluates headers as Python literals and allocates whatever they claim. Here a header must match the one form
+that NumPy writes for arrays of numbers, booleans and text, and must agree with the size of the data.
 """
 
 import math
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from consmarl.errors import UsageError
 
-MOST_ARRAYS, MOST_BYTES = 200, 512 * 2**20  # of an archive; ours have about 50, and a few megabytes
+MOST_ARRAYS, MOST_BYTES = 200, 512 * 2**20  # per archive; ours have about 50 arrays and a few megabytes
 _HEADER = re.compile(
     rb"\{'descr': '(?P<descr>[<|>]?[a-zA-Z]\d{0,9})', 'fortran_order': (?P<fortran>True|False), "
     rb"'shape': \((?P<shape>(\d{1,18}, ?)*(\d{1,18})?)\), \} *\n"
@@ -24,14 +24,14 @@ _HEADER = re.compile(
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive by name; whatever is wrong with it is a `UsageError`."""
+    """Return the arrays of an archive by name; anything wrong with it raises a `UsageError`."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if len(members) > MOST_ARRAYS or sum(member.file_size for member in members) > MOST_BYTES:
                 raise UsageError(f"it has more than {MOST_ARRAYS} arrays or {MOST_BYTES // 2**20} megabytes.")
             return {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
-    # zipfile has RuntimeErrors too, of archives that it cannot read
+    # zipfile also raises RuntimeError for archives that it cannot read
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise UsageError(f"{' '.join(str(error).split()).rstrip('.') or type(error).__name__}.") from error
 
@@ -39,9 +39,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     name = repr(member.filename[:100])
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise UsageError(f"{name} is compressed in another way than NumPy does.")
+        raise UsageError(f"{name} is not compressed the way NumPy does it.")
     with archive.open(member) as file:
-        content = file.read(member.file_size)  # without a number it would unpack as much as there is
+        content = file.read(member.file_size)  # without a limit it would unpack everything there is
     start = 10 + int.from_bytes(content[8:10], "little")
     header = _HEADER.fullmatch(content[10:start])
     if content[:8] != b"\x93NUMPY\x01\x00" or header is None:

@@ -1,8 +1,8 @@
-"""The arithmetic of matrix products, counted in the program that JAX traces: nothing is compiled or run.
+"""Count the arithmetic of matrix products in a traced JAX program, without compiling or running it.
 
-It is compared with the rate of a large matrix multiplication, so products and convolutions count, a multiplication and
-an addition for each term, and element-wise work does not. The program counts as it is traced, backward passes included;
-what the compiler saves afterwards is not taken off.
+The count is compared with the rate of a large matrix multiplication, so only products and convolutions count, with one
+multiplication and one addition per term; element-wise operations do not. The program is counted as traced, including
+backward passes; savings made by the compiler are not subtracted.
 """
 
 import math
@@ -14,13 +14,13 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 
 class _UnknownCountError(Exception):
-    """There are products in a loop that goes round nobody knows how often."""
+    """There are products in a loop of unknown length."""
 
 
 def matmul_flop(function: Callable[..., Any], *arguments: Any) -> int | None:
-    """Return the floating-point operations of all matrix products in a call; shapes do for arguments.
+    """Return the floating-point operations of all matrix products in a call; arguments may be given as shapes.
 
-    A scan counts as often as it goes round. Of several branches the one with the most counts, whichever would be taken.
+    A scan counts once per iteration. Of several branches, the most expensive one counts, whichever would be taken.
     None if there are products in a loop whose length depends on values (`jax.lax.while_loop`).
     """
     try:
@@ -39,7 +39,7 @@ def _of_equation(equation: JaxprEqn) -> int:
         return _of_product(equation)
     if name == "conv_general_dilated":
         return _of_convolution(equation)
-    # every kind of call carries the program that it calls: jit, checkpoint, custom rules, loops, branches
+    # every kind of call contains the program it calls: jit, checkpoint, custom rules, loops, branches
     within = [_of_program(program) for program in _programs_in(equation)]
     if name == "cond":
         return max(within)
@@ -61,13 +61,13 @@ def _of_product(equation: JaxprEqn) -> int:
 
 
 def _of_convolution(equation: JaxprEqn) -> int:
-    """Count every place of the kernel for every output, those over padding too."""
+    """Count every kernel position for every output, including those over padding."""
     (_, kernel), convolved = _arrays(equation)
     features_out = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
     return 2 * int(convolved.size) * (int(kernel.size) // features_out)
 
 
 def _arrays(equation: JaxprEqn) -> tuple[list[Any], Any]:
-    """Return what goes in, and the one array that comes out."""
+    """Return the inputs and the single output array."""
     (out,) = equation.outvars
     return [each.aval for each in equation.invars], out.aval

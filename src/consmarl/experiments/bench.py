@@ -1,6 +1,6 @@
-"""How fast this machine is: one core's own yardstick, a world's steps, and a method's training episodes.
+"""Measure how fast this machine is: one core's matrix products, an environment's steps, and training episodes.
 
-Everything is measured on one pinned core, in a process of its own: threads that JAX has started stay where they are.
+Everything is measured on one pinned core in a separate process, because threads that JAX has started stay unpinned.
 """
 
 import dataclasses
@@ -30,49 +30,47 @@ from consmarl.experiments.memory import check_memory
 from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.progress import duration
 
-TURN_SECONDS = 0.3  # how long a try has to last, so that the clock can measure it
-EPISODES_AT_ONCE = 128  # of the world alone
-EPISODES_A_CALL = 16  # of training
-REPLAY_EPISODES = 512  # enough to learn from as a run does, without the memory of one
+TURN_SECONDS = 0.3  # minimum duration of a measurement
+EPISODES_AT_ONCE = 128  # of the environment alone
+EPISODES_A_CALL = 16  # per call, of training
+REPLAY_EPISODES = 512  # enough to learn from as in a run, with less memory
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one core does."""
+    """What one core achieves."""
 
-    sgemm_rate: float  # floating-point operations a second of a large single-precision matrix multiplication
-    env_steps_per_second: float  # of the world alone, played at random
-    seconds_per_episode: float  # of training: playing, storing, learning
+    sgemm_rate: float  # floating-point operations per second of a large single-precision matrix multiplication
+    env_steps_per_second: float  # of the environment alone, with random actions
+    seconds_per_episode: float  # of training: acting, storing, learning
     compile_seconds: float  # before the first episode
-    episodes: int  # of the run that was asked for
-    flop_per_episode: float | None = None  # of the update that follows an episode, where that is known
+    episodes: int  # of the requested run
+    flop_per_episode: float | None = None  # of the update that follows an episode, if known
 
     @property
     def share_of_sgemm(self) -> float | None:
-        """How much of the core's own rate training reaches, counting the arithmetic of updates alone."""
+        """Fraction of the core's matrix-product rate that training reaches, counting only the arithmetic of updates."""
         return self.flop_per_episode and self.flop_per_episode / self.seconds_per_episode / self.sgemm_rate
 
     @property
     def run_seconds(self) -> float:
-        """How long the run takes here, but for compiling and evaluations."""
+        """Estimated duration of the run, without compilation and evaluations."""
         return self.seconds_per_episode * self.episodes
 
 
 def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
-    """Measure a run's world and method on one core of this machine, in a process of its own."""
+    """Measure a run's environment and method on one core of this machine, in a separate process."""
     if config.devices > 1:
-        raise UsageError(f"speed is measured on one core: devices is 1, not {config.devices}.")
+        raise UsageError(f"speed is measured on one core: devices must be 1, not {config.devices}.")
     measured = without_warmup(config)
-    check_memory(measured, measured.trainer())  # what cannot be built is refused here, in one sentence
+    check_memory(measured, measured.trainer())  # refuses configurations that cannot be built, with a single sentence
     command = [*python_command(), "-m", "consmarl.experiments.bench", str(turn_seconds), passed_on(config.env)]
     environment = os.environ | {"PYTHONPATH": python_path()}
     process = subprocess.run(
         command, input=config.to_json(), stdout=subprocess.PIPE, text=True, env=environment, check=False
     )
     if process.returncode:
-        raise UsageError(
-            f"measuring {config.env} stopped with exit code {process.returncode}: what it said stands above."
-        )
+        raise UsageError(f"measuring {config.env} stopped with exit code {process.returncode}: see its output above.")
     return Measured(**json.loads(process.stdout.splitlines()[-1]))
 
 
@@ -83,7 +81,7 @@ def measure_here(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> 
     steps = steps_per_second(trainer.world, turn_seconds=turn_seconds)
     seconds, compiling = training_seconds(trainer, turn_seconds=turn_seconds)
     return Measured(
-        sgemm_rate=max(before, sgemm_rate(turn_seconds=turn_seconds)),  # a busy moment spoils one of them at most
+        sgemm_rate=max(before, sgemm_rate(turn_seconds=turn_seconds)),  # at most one is disturbed
         env_steps_per_second=steps,
         seconds_per_episode=seconds,
         compile_seconds=compiling,
@@ -93,7 +91,7 @@ def measure_here(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> 
 
 
 def without_warmup(config: TrainConfig) -> TrainConfig:
-    """Return the run as it is once agents learn and share, from its first episode on."""
+    """Return the run's configuration with learning and sharing from its first episode."""
     there: Any = config.resolved()
     sooner = {"warmup_steps": 0, "replay_episodes": min(there.replay_episodes, REPLAY_EPISODES)}
     if config.has_setting("share.start_episode"):
@@ -102,15 +100,15 @@ def without_warmup(config: TrainConfig) -> TrainConfig:
 
 
 def pin_to_one_core() -> None:
-    """Keep this process on one core; call it before JAX starts its threads."""
+    """Pin this process to one core; call it before JAX starts its threads."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     else:
-        print("This system cannot pin a process to a core: JAX may use several.", file=sys.stderr)
+        print("This system cannot pin a process to a core, so JAX may use several.", file=sys.stderr)
 
 
 def best_seconds(work: Callable[[], object], *, repeats: int = 5, at_least: float = TURN_SECONDS) -> float:
-    """Return the shortest time of `work`, each try being repeated until it lasts long enough to measure."""
+    """Return the shortest duration of `work`; each attempt repeats it until it is long enough to measure."""
     jax.block_until_ready(work())  # compile
     best = float("inf")
     for _ in range(repeats):
@@ -123,16 +121,16 @@ def best_seconds(work: Callable[[], object], *, repeats: int = 5, at_least: floa
 
 
 def sgemm_rate(side: int = 1024, *, turn_seconds: float = TURN_SECONDS) -> float:
-    """Return the floating-point operations a second of a large single-precision matrix multiplication."""
+    """Return the floating-point operations per second of a large single-precision matrix multiplication."""
     left = jax.random.normal(jax.random.key(0), (side, side))
     multiply = jax.jit(jnp.matmul)
     return 2 * side**3 / best_seconds(lambda: multiply(left, left), at_least=turn_seconds)
 
 
 def steps_per_second(world: Any, *, num_episodes: int = EPISODES_AT_ONCE, turn_seconds: float = TURN_SECONDS) -> float:
-    """Return how many steps of a world are played a second at random, layouts and all that is seen included.
+    """Return an environment's steps per second with random actions, including layouts and observations.
 
-    `num_episodes` are played side by side, unless the world steps in Python.
+    `num_episodes` are played side by side, unless the environment steps in Python.
     """
     if isinstance(world, ForeignWorld):
         return 1 / best_seconds(_foreign_steps(world), at_least=turn_seconds)
@@ -148,7 +146,7 @@ def steps_per_second(world: Any, *, num_episodes: int = EPISODES_AT_ONCE, turn_s
 
 
 def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
-    """Return a function that takes one step in somebody else's environment, and begins anew where that ended it."""
+    """Return a function that takes one step in a third-party environment, and resets it if that ended the episode."""
     rng = np.random.default_rng(0)
     world.reset(0)
 
@@ -160,7 +158,7 @@ def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
 
 
 def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS) -> tuple[float, float]:
-    """Return the seconds of a training episode, and those that pass before the first: compiling."""
+    """Return the seconds per training episode, and those spent compiling before the first."""
     start = time.perf_counter()
     num_rounds = max(EPISODES_A_CALL // trainer.num_envs, 1)
     num_episodes = num_rounds * trainer.num_envs
@@ -178,7 +176,7 @@ def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS)
 
 
 def update_flop(trainer: AnyTrainer) -> float | None:
-    """Return the arithmetic of learning for each episode that is played; None where it cannot be counted."""
+    """Return the arithmetic of learning per episode played; None if it cannot be counted."""
     learner, key = trainer.learner, jax.random.key(0)
     num_episodes = 1 if learner.is_on_policy else trainer.batch_episodes
     batch = jax.eval_shape(dataclasses.replace(trainer.replay, capacity=num_episodes).init).episodes
@@ -192,18 +190,18 @@ def print_bench(config: TrainConfig) -> None:
     share = measured.share_of_sgemm
     table = Table(f"{config.env}, {config.method}: one core of this machine", "", box=None, pad_edge=False)
     table.add_row("large matrix multiplication", f"{measured.sgemm_rate / 1e9:.1f} GFLOP/s")
-    table.add_row("world, played at random", f"{measured.env_steps_per_second:,.0f} steps/s")
+    table.add_row("environment, random actions", f"{measured.env_steps_per_second:,.0f} steps/s")
     table.add_row("training episode", f"{measured.seconds_per_episode * 1e3:.2f} ms")
     if share is not None:
         table.add_row("  arithmetic of its update", f"{share:.0%} of a matrix multiplication's rate")
-    table.add_row("compiling, the first time", f"{measured.compile_seconds:.1f} s")
-    table.add_row(f"run of {config.episodes:,} episodes", f"{duration(measured.run_seconds)}, evaluations apart")
+    table.add_row("compiling, first time only", f"{measured.compile_seconds:.1f} s")
+    table.add_row(f"run of {config.episodes:,} episodes", f"{duration(measured.run_seconds)}, without evaluations")
     Console().print(table)
 
 
 def main() -> None:
-    """Measure the configuration that comes in, and give out the figures as JSON."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever waits for the figures says that it was interrupted
+    """Measure the configuration given on standard input and print the results as JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent process reports the interruption
     pin_to_one_core()
     turn_seconds, trust = sys.argv[1:]
     config = TrainConfig.from_json(sys.stdin.read(), trust=trust)

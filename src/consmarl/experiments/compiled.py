@@ -1,6 +1,6 @@
 """Where compiled programs (`training.programs`) are kept between commands: a directory of the user's.
 
-It has a part for each machine, or rather for whatever makes the same program of the same code and runs it.
+It has one part per machine, or rather per combination of everything that determines how programs are compiled and run.
 """
 
 import hashlib
@@ -25,16 +25,16 @@ from consmarl.training.programs import Shelf, keep_programs
 VARIABLE = "CONSMARL_CACHE"
 OFF = ("off", "0", "no", "false")
 ABOUT = "about.json"
-MOST_BYTES = 512 * 2**20  # on each machine: some hundred kinds of runs
-DAYS_UNUSED = 90  # after which what belongs to a machine is removed: JAX was updated, say
+MOST_BYTES = 512 * 2**20  # per machine: some hundred kinds of runs
+DAYS_UNUSED = 90  # a machine's part is removed after this time, e.g. when JAX was updated
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
 
 def keep_compiled() -> str | None:
-    """Keep what is compiled from now on, and use what was kept; return a note if that cannot be.
+    """Keep programs compiled from now on, and use those kept earlier; return a note if that is impossible.
 
-    The environment variable CONSMARL_CACHE turns it off or names another directory. Whoever has told JAX to keep
-    programs, or not to, is not contradicted.
+    The environment variable CONSMARL_CACHE turns this off or names another directory. JAX's own cache settings, if any,
+    take precedence.
     """
     wanted, told = os.environ.get(VARIABLE, ""), jax.config.values
     if wanted.lower() in OFF or told["jax_compilation_cache_dir"] or not told["jax_enable_compilation_cache"]:
@@ -42,19 +42,19 @@ def keep_compiled() -> str | None:
     try:
         root = Path(wanted).expanduser().absolute() if wanted else default_directory()
         keep_programs(Shelf(_prepared(root), MOST_BYTES))
-    except (UsageError, RuntimeError) as error:  # a RuntimeError where nobody knows a home directory
-        return f"compiled programs are not kept: {error} {VARIABLE} names another directory, or turns it off."
+    except (UsageError, RuntimeError) as error:  # RuntimeError: the home directory is unknown
+        return f"compiled programs are not kept: {error} {VARIABLE} can name another directory or turn this off."
     return None
 
 
 def tell_if_not_kept() -> None:
-    """Keep what is compiled; where that cannot be, say so and go on."""
+    """Keep compiled programs; if that is impossible, print a note and continue."""
     if note := keep_compiled():
         print(note, file=sys.stderr, flush=True)
 
 
 def default_directory() -> Path:
-    """Return where this system's programs keep what they can make again."""
+    """Return this system's directory for caches."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -66,12 +66,12 @@ def default_directory() -> Path:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return what decides whether a program that was compiled elsewhere would be the same here, and run."""
+    """Return everything that determines whether a program compiled elsewhere would be the same and run here."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "versions": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
         "processor": _processor(),
-        "cores": cores,  # XLA divides a program's work among them
+        "cores": cores,  # XLA distributes a program's work among them
         "system": f"{platform.system()} {platform.machine()}",
         "platforms": os.environ.get("JAX_PLATFORMS", ""),
         "flags": sorted(os.environ.get("XLA_FLAGS", "").split()),
@@ -83,7 +83,7 @@ def _processor() -> dict[str, Any]:
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.is_file() else []
     told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     wanted = ("vendor_id", "model name", "CPU part", "flags", "Features")
-    # where the system does not tell what a processor can do, programs stay on this one
+    # if the processor's features are unknown, programs are not shared with other machines
     alone = {"processor": platform.processor(), "host": platform.node()}
     return {name: value for name, value in told.items() if name in wanted} or alone
 
@@ -102,7 +102,7 @@ def _prepared(root: Path) -> Path:
 
 
 def _require_ours(directory: Path) -> None:
-    """Refuse a directory that others can write to: what lies there is run."""
+    """Refuse a directory that others can write to, since its programs are executed."""
     if not hasattr(os, "getuid"):
         return
     found = directory.stat()
@@ -111,11 +111,11 @@ def _require_ours(directory: Path) -> None:
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove what belongs to machines that have not been seen for long, such as this one before an update."""
+    """Remove the parts of machines that have not been used for long, such as this one before an update."""
     for about in root.glob(f"*/{ABOUT}"):
         try:
             is_old = time.time() - about.stat().st_mtime > DAYS_UNUSED * 24 * 3600
-        except OSError:  # somebody else is removing it
+        except OSError:  # another process is removing it
             continue
         if is_old:
             shutil.rmtree(about.parent, ignore_errors=True)

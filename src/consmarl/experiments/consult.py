@@ -1,4 +1,4 @@
-"""Whether agents of a learned policy consult each other, and what to call it."""
+"""Consulting among the agents of a learned policy, and how it is described."""
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
@@ -9,26 +9,26 @@ from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import ALONE
 from consmarl.sharing.options import Consult
 
-EXECUTION = {  # how agents are said to act
+EXECUTION = {  # how agents act, for messages
     None: "each on its own",
     Consult.MEAN: "consulting the team, by the mean of all values",
     Consult.VOTE: "consulting the team, by majority",
-    Consult.BEST: "consulting the team, by the values of the most hopeful",
-    Consult.CONS: "consulting the team, by CONS's absorption of what the more hopeful say",
+    Consult.BEST: "consulting the team, by the values of the agent that expects most",
+    Consult.CONS: "consulting the team, by CONS's absorption of advice from agents that expect more",
 }
 
 
 def consulting(consult: Consult | str | None, config: TrainConfig, trainer: AnyTrainer) -> Sharing:
-    """Return how agents share while they execute what they have learned; a mode may be named by its word."""
+    """Return how agents share while they execute a policy; `consult` may be a mode or its name."""
     if consult is None:
         return ALONE
     mode = typed("consult", Consult, consult)
     if not config.entry.is_value_based:
         with_values = ", ".join(method for method, entry in METHODS.items() if entry.is_value_based)
         raise UsageError(
-            f"{config.method} learns a policy, and agents consult each other on values: --consult goes with "
+            f"{config.method} learns a policy, but agents consult each other on values: use --consult with "
             f"{with_values}."
         )
     sharing = Consulting(mode)
-    sharing.init(trainer.world.num_agents, trainer.world.num_actions)  # which refuses a team of one
+    sharing.init(trainer.world.num_agents, trainer.world.num_actions)  # refuses a team of one
     return sharing

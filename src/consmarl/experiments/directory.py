@@ -1,4 +1,4 @@
-"""A run's directory: who may write to it, and what it says of itself."""
+"""A run's directory: exclusive access, and the facts it records about itself."""
 
 import json
 import os
@@ -42,7 +42,7 @@ _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
 @contextmanager
 def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterator[None]:
-    """Keep a directory to this process; the lock of a process that is killed goes with it."""
+    """Lock a directory for this process; the lock disappears when the process dies."""
     refuse_links(directory)
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterat
         try:
             lock.acquire()
         except Timeout:
-            raise UsageError(f"{what} in {directory} is under way: wait for it, or name another directory.") from None
+            raise UsageError(f"{what} in {directory} is in progress: wait for it, or name another directory.") from None
     try:
         yield
     finally:
@@ -58,19 +58,19 @@ def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterat
 
 
 def refuse_links(directory: Path) -> None:
-    """Refuse to write through links: a directory that somebody sent may have some that lead to files of the user's."""
-    for name in (LOCK, LOG, CHECKPOINTS, EVENTS, EXCHANGES):  # all else is replaced, not written to
+    """Refuse to write through links: a directory from elsewhere may contain some that lead to the user's own files."""
+    for name in (LOCK, LOG, CHECKPOINTS, EVENTS, EXCHANGES):  # everything else is replaced, not written to
         if (directory / name).is_symlink():
             raise UsageError(
-                f"{directory / name} is a link to another place, where nothing is written: put what it leads to there "
+                f"{directory / name} is a link to another place, which is not written to: put its target here "
                 f"instead, or remove it."
             )
 
 
 def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:
-    """Read what a run is to do, from a directory that this version understands.
+    """Read a run's configuration from a directory that this version understands.
 
-    Others' environments are not run because a file names them: `trust` says what is, as in `TrainConfig.from_json`.
+    Third-party environments named in a file are not run unless `trust` allows it, as in `TrainConfig.from_json`.
     """
     if not (directory / CONFIG).is_file():
         raise UsageError(f"{directory} is not the directory of a run: it has no {CONFIG}.")
@@ -96,9 +96,9 @@ def begin_session(
     label: str | None = None,
     schema: Schema = Schema(),  # noqa: B008 - it is immutable
 ) -> str | None:
-    """Write down when, where and with what the run begins or goes on; return a warning if that has changed.
+    """Record when, where and with what the run starts or resumes; return a warning if that has changed.
 
-    `schema` says what its rows hold from here on, in place of what they held before.
+    `schema` declares its metrics from here on and replaces the previous declaration.
     """
     facts = {"format": FORMAT, "label": label, "sessions": []} | read_facts(directory)
     if needed := in_use():
@@ -110,11 +110,11 @@ def begin_session(
     write_json(directory / FACTS, facts)
     now = session["versions"]
     changed = [f"{name} {before[name]} → {now[name]}" for name in before if before[name] != now.get(name)]
-    return f"going on with other versions ({', '.join(changed)}): bits may differ from here." if changed else None
+    return f"resuming with other versions ({', '.join(changed)}): results may differ from here." if changed else None
 
 
 def session_facts(episode: int) -> dict[str, Any]:
-    """Return what there is to know about this process and its machine."""
+    """Return facts about this process and its machine."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -133,17 +133,17 @@ def session_facts(episode: int) -> dict[str, Any]:
 
 
 def write_failure(directory: Path, error: str) -> None:
-    """Leave word of why a run came to nothing."""
+    """Record why a run failed."""
     write_json(directory / FAILURE, {"error": error})
 
 
 def is_finished(directory: Path) -> bool:
-    """Whether there is nothing left to do."""
+    """Return whether the run is finished."""
     return (directory / RESULT).is_file()
 
 
 def read_facts(directory: Path) -> dict[str, Any]:
-    """Read what a run's directory says of itself, and check what is used of it."""
+    """Read the facts that a run's directory records about itself, and check those that are used."""
     facts = read_json_object_if_any(directory / FACTS) or {}
     sessions = facts.get("sessions", [])
     if not isinstance(sessions, list) or not all(_is_session(each) for each in sessions):
@@ -157,7 +157,7 @@ def _is_session(session: Any) -> bool:
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
-    """Write a file of facts, whole or not at all."""
+    """Write a JSON file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
@@ -180,5 +180,5 @@ def _processor() -> str:
 def _memory_gigabytes() -> float | None:
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):  # systems that do not say
+    except (AttributeError, ValueError, OSError):  # not available on every system
         return None

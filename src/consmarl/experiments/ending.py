@@ -1,4 +1,4 @@
-"""What a run says when it has finished: what it reached, and the commands that come next."""
+"""The message at the end of a run: what it reached, and useful next commands."""
 
 import shlex
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from consmarl.plugins import OPTION, in_use
 
 
 def ending(run: Path) -> str:
-    """Return the last words of a run that has finished."""
+    """Return the final message of a finished run."""
     lines = [f"finished {run}: {_reached(run)}", "next:", *(f"  {command}" for command in _next_commands(run))]
     return "\n".join(lines)
 

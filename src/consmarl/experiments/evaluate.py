@@ -1,4 +1,4 @@
-"""What a learned policy reaches."""
+"""Evaluation of a learned policy."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def print_evaluation(
 ) -> None:
     """Evaluate and print a table."""
     summary, config = _evaluated(policy, episodes, seed, consult, trust)
-    table = Table("mean of an episode", "value", box=None, pad_edge=False)
+    table = Table("mean per episode", "value", box=None, pad_edge=False)
     table.add_row("team return", f"{summary.pop('return'):.3f} ± {summary.pop('return_error'):.3f}")
     for name, value in summary.items():
         table.add_row(name.replace("_", " "), f"{value:.3f}")

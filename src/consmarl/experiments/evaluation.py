@@ -1,4 +1,4 @@
-"""Greedy episodes summed up, however many there are: more than memory should hold at once are played in batches."""
+"""Summaries of any number of greedy episodes; those that would not fit in memory are played in batches."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from consmarl.sharing.none import ALONE
 from consmarl.training.rollout import Episodes
 from consmarl.training.sizes import episode_bytes, recall_bytes
 
-BATCH_BYTES = 500_000_000  # of episodes that are played at once
-ALWAYS_AT_ONCE = 1_000  # episodes, whatever they take: published figures come from evaluations of this size
+BATCH_BYTES = 500_000_000  # of episodes played at once
+ALWAYS_AT_ONCE = 1_000  # episodes, whatever memory they take: published figures come from evaluations of this size
 
 
 class Played(NamedTuple):
@@ -23,15 +23,15 @@ class Played(NamedTuple):
 
     returns: NDArray[np.float64]  # [episode], the team's
     counters: Any  # [episode, …]
-    messages: dict[str, NDArray[np.int64]]  # [episode], by kind; none where agents are on their own
+    messages: dict[str, NDArray[np.int64]]  # [episode], by kind; empty unless agents consult each other
 
 
 def episodes_at_once(trainer: AnyTrainer, sharing: Sharing = ALONE) -> int:
-    """Return how many greedy episodes are played side by side; the same on every machine, as chance depends on it."""
+    """Return how many greedy episodes are played side by side; independent of the machine, as chance depends on it."""
     alone = max(BATCH_BYTES // episode_bytes(trainer), ALWAYS_AT_ONCE)
     if sharing == ALONE:
         return alone
-    # teammates' memories of each other grow with the square of the team: a hundred agents would take gigabytes
+    # teammates' memories of each other grow with the square of the team: a hundred agents would need gigabytes
     return min(alone, max(BATCH_BYTES // evaluation_recall_bytes(trainer, sharing), 1))
 
 
@@ -43,7 +43,7 @@ def evaluation_recall_bytes(trainer: AnyTrainer, sharing: Sharing) -> int:
 def evaluation_summary(
     trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE
 ) -> dict[str, float]:
-    """Play greedily and sum up: mean team return, its standard error, the counters, and messages if there are any."""
+    """Play greedily and summarise: mean team return, its standard error, counters, and messages if there are any."""
     at_once = episodes_at_once(trainer, sharing)
     if num_episodes <= at_once:
         return _summary(_played(trainer, parameters, key, num_episodes, sharing))
@@ -63,7 +63,7 @@ def _played(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: 
 
 
 def _messages(traffic: Traffic) -> dict[str, NDArray[np.int64]]:
-    """Return how often somebody asked, and how many answers that brought: [episode]."""
+    """Return the numbers of requests and of answers: [episode]."""
     return {name: getattr(traffic, name).sum(axis=0, dtype=np.int64) for name in ("requests", "answers")}
 
 

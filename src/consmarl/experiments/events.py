@@ -1,7 +1,7 @@
-"""The rows of a run for TensorBoard: every number a curve over episodes.
+"""A run's rows for TensorBoard: every number is a curve over episodes.
 
-They are written here and now, as `metrics.jsonl` is: tensorboardX's own writer hands them to a thread, where a full
-disk ends in a traceback that nobody can catch, and after that in a run that waits forever.
+They are written synchronously, like `metrics.jsonl`: tensorboardX's own writer hands them to a thread, where a full
+disk ends in a traceback that nobody can catch, and then in a run that waits forever.
 """
 
 import os
@@ -23,35 +23,35 @@ _VERSION = "brain.Event:2"
 
 
 class EventsFile:
-    """The events of one run, written beside its rows; what an older session wrote after `episode` counts no more."""
+    """The events of one run, written next to its rows; events of an earlier session after `episode` are superseded."""
 
     def __init__(self, directory: Path, episode: int, schema: Schema = Schema()) -> None:  # noqa: B008 - it is immutable
-        """Begin a file, or go on in another one; curves are grouped by the families of `schema`."""
+        """Open a new file; curves are grouped by the families of `schema`."""
         self._schema = schema
-        # TensorBoard reads files by name, which therefore begins with the time
+        # TensorBoard reads files in order of their names, which therefore start with the time
         seconds, rest = divmod(time.time_ns(), 10**9)
         self._path = directory / f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{rest:09}"
         with explained(directory):
             directory.mkdir(parents=True, exist_ok=True)
             is_first = not any(directory.iterdir())
-            self._file = self._path.open("xb", buffering=0)  # what cannot be written must not come up again at the end
+            self._file = self._path.open("xb", buffering=0)  # unbuffered: a failed write must not be retried on closing
         self._write(Event(wall_time=time.time(), file_version=_VERSION))
         if not is_first:
-            following = episode + 1 if episode else 0  # a run that begins anew has a row before its first episode
+            following = episode + 1 if episode else 0  # a run that starts over has a row before its first episode
             self._write(Event(wall_time=time.time(), step=following, session_log=SessionLog(status=SessionLog.START)))
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row's numbers."""
+        """Append a row's numbers."""
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in _curves(self._schema, row)]
         self._write(Event(wall_time=time.time(), step=row["episode"], summary=Summary(value=values)))
 
     def flush(self) -> None:
-        """See that all is on disk: what a checkpoint follows must not be lost."""
+        """Make sure everything is on disk before a checkpoint is written."""
         with explained(self._path):
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._file.close()
 
     def _write(self, event: Any) -> None:
@@ -62,13 +62,13 @@ class EventsFile:
 
 
 def _record(data: bytes) -> bytes:
-    """Frame an event as TensorBoard reads it: length, its checksum, data, its checksum."""
+    """Frame an event in TensorBoard's format: length, checksum, data, checksum."""
     length = struct.pack("<Q", len(data))
     return length + struct.pack("<I", masked_crc32c(length)) + data + struct.pack("<I", masked_crc32c(data))
 
 
 def _curves(schema: Schema, row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield a row's numbers by curve; lists become one curve an agent."""
+    """Yield a row's numbers by curve; a list becomes one curve per agent."""
     for name, value in row.items():
         if isinstance(value, list):
             yield from ((f"{_tag(schema, name)}/agent_{index}", each) for index, each in enumerate(value))
@@ -77,7 +77,7 @@ def _curves(schema: Schema, row: Mapping[str, Any]) -> Iterator[tuple[str, float
 
 
 def _tag(schema: Schema, name: str) -> str:
-    """Sort curves into groups as people look for them."""
+    """Return a curve's tag, which groups it with related ones."""
     if name.startswith(EVALUATED):
         return f"evaluation/{name.removeprefix(EVALUATED)}"
     return f"{schema[name].family.lower()}/{name}"

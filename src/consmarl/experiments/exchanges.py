@@ -1,9 +1,9 @@
-"""Recorded episodes as files: who asked whom on what, what was answered, and what was done.
+"""Recorded episodes as files: who asked whom about what, what was answered, and what was done.
 
-One NumPy archive an episode, `exchanges/episode-000007500.npz`, that needs no code of ours to read: arrays
-by step (`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher
-(`teachers/…`, [request, teacher, …]), the world's states (`world/…`, [step + 1, …], the last being the end), and a
-header in JSON. The fields are those of `sharing.record`.
+One NumPy archive per episode, `exchanges/episode-000007500.npz`, readable without our code: arrays by step
+(`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher (`teachers/…`,
+[request, teacher, …]), the environment's states (`world/…`, [step + 1, …], the last being the final state), and a JSON
+header. The fields are those of `sharing.record`.
 """
 
 import json
@@ -29,7 +29,7 @@ TRAINING, EVALUATION, STAGED, SILENT, CONSULTED = "training", "evaluation", "sta
 KINDS = (TRAINING, EVALUATION, STAGED, SILENT, CONSULTED)
 Arrays = dict[str, NDArray[Any]]
 
-# What a record holds: a letter for every axis (step, agent, action, request, teacher), and the kinds of numbers.
+# The arrays of a record: one letter per axis (step, agent, action, request, teacher), and the kind of number.
 _ALWAYS = {"steps/rewards": "sa f", "steps/epsilon": "s f", "steps/values": "sak f", "steps/is_exploring": "sa b",
            "steps/own_action": "sa u", "steps/action": "sa u"}  # fmt: skip
 _WHERE_SHARED = {
@@ -43,20 +43,20 @@ _WHERE_SHARED = {
     "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
 }  # fmt: skip
 _TYPES = {"f": ("float32", "float64"), "i": ("int32",), "u": ("uint8", "uint16", "uint32"), "b": ("bool",)}
-# numbers that point at something: what they may not reach
+# indices, and their upper bounds
 _BELOW = {"steps/own_action": "k", "steps/action": "k", "requests/action": "k", "requests/step": "s",
           "requests/student": "a", "teachers/best_action": "k", "teachers/worst_action": "k"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RecordedEpisode:
-    """One episode, as its file holds it."""
+    """One episode as stored in its file."""
 
     header: dict[str, Any]  # format, kind, episode, configuration
     steps: Arrays  # [step, agent, …]; epsilon [step]
-    requests: Arrays  # [request, …], with `step` and `student`; none where nobody shares
+    requests: Arrays  # [request, …], with `step` and `student`; empty if nobody shares
     teachers: Arrays  # [request, teacher, …]
-    world: Arrays  # [step + 1, …], the last row being the end; none where the world does not show its state
+    world: Arrays  # [step + 1, …], the last row being the final state; empty if the state is not known
 
     @property
     def episode(self) -> int:
@@ -65,22 +65,22 @@ class RecordedEpisode:
 
     @property
     def kind(self) -> str:
-        """What kind of an episode it is."""
+        """The kind of episode."""
         return str(self.header["kind"])
 
     @property
     def num_steps(self) -> int:
-        """How many steps it had."""
+        """Number of steps."""
         return len(self.steps["rewards"])
 
     @property
     def num_agents(self) -> int:
-        """How many agents there are."""
+        """Number of agents."""
         return int(self.steps["rewards"].shape[1])
 
     @property
     def num_actions(self) -> int:
-        """How many actions they have."""
+        """Number of actions."""
         return int(self.steps["values"].shape[2])
 
     @property
@@ -90,18 +90,18 @@ class RecordedEpisode:
 
 
 def episode_path(run: Path, episode: int) -> Path:
-    """Return where a run keeps a recorded episode."""
+    """Return the path of a run's recorded episode."""
     return run / EXCHANGES / f"episode-{episode:09d}.npz"
 
 
 def recorded_numbers(run: Path) -> list[int]:
-    """Return the numbers of the episodes that a run has recorded."""
+    """Return the numbers of a run's recorded episodes."""
     found = (re.fullmatch(r"episode-(\d{9})\.npz", path.name) for path in (run / EXCHANGES).glob("episode-*.npz"))
     return sorted(int(match[1]) for match in found if match)
 
 
 def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[str, Any]) -> RecordedEpisode:
-    """Cut one episode out of a chunk's records, `rollout.Recorded` of [round, step, …]; its number counts from 0."""
+    """Extract one episode from a chunk's records, `rollout.Recorded` of [round, step, …]; `number` counts from 0."""
     at_round, env = divmod(number, num_envs)
     of_round = jax.tree.map(lambda leaf: np.asarray(leaf[at_round]), records)
     is_live = of_round.is_live[:, env]
@@ -125,20 +125,20 @@ def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[s
 
 
 def write_episode(path: Path, recorded: RecordedEpisode) -> Path:
-    """Write a recorded episode; the file is whole or not there."""
+    """Write a recorded episode atomically."""
     arrays = {"header": np.array(json.dumps(recorded.header))}
     for group in ("steps", "requests", "teachers", "world"):
         arrays |= {f"{group}/{name}": rows for name, rows in getattr(recorded, group).items()}
-    # not compressed, which would take as long again and save less than half
+    # uncompressed: compression would double the time and save less than half
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     return path
 
 
 def read_episode(path: Path) -> RecordedEpisode:
-    """Read what `write_episode` wrote, and check that all of it is there and fits together."""
+    """Read a file written by `write_episode`, and check that it is complete and consistent."""
     if not path.is_file():
-        raise UsageError(f"there is no recorded episode {path}: record some by `consmarl train --record NUMBER …`.")
+        raise UsageError(f"there is no recorded episode {path}: record some with `consmarl train --record NUMBER …`.")
     try:
         arrays = read_arrays(path)
         header = parse_json_object(str(arrays.pop("header", "")), "its header")
@@ -156,14 +156,14 @@ def read_episode(path: Path) -> RecordedEpisode:
 def _check_header(path: Path, header: dict[str, Any]) -> None:
     found = header.get("format")
     if isinstance(found, str) and found.startswith(FORMAT.rpartition("-")[0]) and found != FORMAT:
-        raise UsageError(f"{path} was recorded by another version, as {found}: this one reads {FORMAT}.")
+        raise UsageError(f"{path} was recorded by another version in format {found}: this one reads {FORMAT}.")
     if found != FORMAT:
         raise UsageError(f"{path} is not a recorded episode: its header should say {json.dumps(FORMAT)}.")
     missing = [name for name in ("kind", "episode", "config") if name not in header]
     if missing or not isinstance(header["episode"], int) or not isinstance(header["config"], dict):
         raise UsageError(f"{path} is damaged: its header lacks {', '.join(missing) or 'a number or a configuration'}.")
     if header["kind"] not in KINDS or not isinstance(header.get("after", 0), int):
-        raise UsageError(f"{path} is damaged: its header names a kind of episode that there is not.")
+        raise UsageError(f"{path} is damaged: its header names an unknown kind of episode.")
 
 
 def _check_arrays(path: Path, arrays: Arrays) -> None:
@@ -172,24 +172,24 @@ def _check_arrays(path: Path, arrays: Arrays) -> None:
     if missing := sorted(expected.keys() - arrays.keys()):
         raise UsageError(f"{path} is damaged: it lacks {missing[0]}.")
     if unknown := sorted(name for name in arrays.keys() - expected.keys() if not name.startswith("world/")):
-        raise UsageError(f"{path} is damaged: it has {unknown[0]}, which no record has.")
+        raise UsageError(f"{path} is damaged: it has an unknown array {unknown[0]}.")
     sizes: dict[str, int] = {}
     for name, form in expected.items():
         axes, kind = form.split()
         shape = arrays[name].shape
         if len(shape) != len(axes) or any(sizes.setdefault(*each) != each[1] for each in zip(axes, shape, strict=True)):
-            raise UsageError(f"{path} is damaged: {name} is of shape {shape}, which does not fit the others.")
+            raise UsageError(f"{path} is damaged: {name} has shape {shape}, which does not fit the others.")
         if arrays[name].dtype.name not in _TYPES[kind]:
-            raise UsageError(f"{path} is damaged: {name} is of type {arrays[name].dtype}.")
+            raise UsageError(f"{path} is damaged: {name} has type {arrays[name].dtype}.")
         if kind == "f" and not np.isfinite(arrays[name]).all():
             raise UsageError(f"{path} is damaged: {name} has numbers that are not finite.")
     if not sizes["s"] or sizes.get("r", 0) > sizes["s"] * sizes["a"]:
-        raise UsageError(f"{path} is damaged: it has no step, or more requests than there can be.")
+        raise UsageError(f"{path} is damaged: it has no step, or more requests than possible.")
     for name, axis in _BELOW.items():
         if name in expected and arrays[name].size and not 0 <= arrays[name].min() <= arrays[name].max() < sizes[axis]:
-            raise UsageError(f"{path} is damaged: {name} points beyond what there is.")
+            raise UsageError(f"{path} is damaged: {name} is out of range.")
     if "teachers/reply" in expected and not np.isin(arrays["teachers/reply"], list(Reply)).all():
-        raise UsageError(f"{path} is damaged: teachers/reply has a reply that there is not.")
+        raise UsageError(f"{path} is damaged: teachers/reply has an unknown reply.")
     for name, rows in arrays.items():
         if name.startswith("world/") and rows.shape[:1] != (sizes["s"] + 1,):
-            raise UsageError(f"{path} is damaged: {name} is of shape {rows.shape}, which does not fit the others.")
+            raise UsageError(f"{path} is damaged: {name} has shape {rows.shape}, which does not fit the others.")

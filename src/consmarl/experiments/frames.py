@@ -1,4 +1,4 @@
-"""Frames as files: GIFs by Pillow, MP4 by the ffmpeg that imageio-ffmpeg ships."""
+"""Write frames to files: GIF with Pillow, MP4 with the ffmpeg that imageio-ffmpeg ships."""
 
 import contextlib
 import functools
@@ -14,7 +14,7 @@ from PIL import Image
 
 from consmarl.errors import UsageError
 
-# Of the GIF for reports, chosen by eye: words can be read, and an episode of pgm-6ag takes less than 200 kB.
+# For the GIF in reports, chosen by eye: text is legible, and an episode of pgm-6ag takes less than 200 kB.
 SMALL_SCALE, SMALL_COLOURS = 0.7, 64
 FRAMES_FOR_PALETTE = 8
 
@@ -22,7 +22,7 @@ Frame = NDArray[np.uint8]  # [row, column, RGB]
 
 
 def writer_for(out: Path) -> Callable[[Path, Iterable[Frame], int], None]:
-    """Return what writes files of this ending."""
+    """Return the function that writes files with this suffix."""
     suffix = out.suffix.lower()
     if suffix not in (".gif", ".mp4"):
         raise UsageError(f"out must be a file ending in .gif or .mp4, not {str(out)!r}.")
@@ -30,13 +30,13 @@ def writer_for(out: Path) -> Callable[[Path, Iterable[Frame], int], None]:
 
 
 def write_gif(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Write frames as a GIF, each with colours of its own."""
+    """Write frames as a GIF, each with its own palette."""
     kind, dither = Image.Quantize.FASTOCTREE, Image.Dither.NONE
     _save_gif(path, (Image.fromarray(frame).quantize(method=kind, dither=dither) for frame in frames), fps)
 
 
 def write_small_gif(path: Path, frames: list[Frame], fps: int) -> None:
-    """Write frames in few colours that all of them share, so that what stands still takes no room."""
+    """Write frames with one small shared palette, so that static parts take no space."""
     some = np.linspace(0, len(frames) - 1, FRAMES_FOR_PALETTE).round().astype(int)
     palette = _small(np.concatenate([frames[number] for number in some])).quantize(
         SMALL_COLOURS, Image.Quantize.FASTOCTREE
@@ -50,32 +50,32 @@ def _small(frame: Frame) -> Image.Image:
 
 
 def _save_gif(path: Path, images: Iterator[Image.Image], fps: int) -> None:
-    with path.open("wb") as file:  # left to itself, Pillow does not close it when it is interrupted
+    with path.open("wb") as file:  # Pillow itself would not close it on an interrupt
         next(images).save(file, "GIF", save_all=True, append_images=images, duration=round(1000 / fps), loop=0)
 
 
 def _ffmpeg() -> str:
-    """Return the program that writes videos."""
+    """Return the path of ffmpeg."""
     try:
         return str(importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe())
     except ImportError as error:
-        raise UsageError("MP4 needs imageio-ffmpeg: pip install 'consmarl[video]', or name a .gif.") from error
-    except RuntimeError as error:  # the package comes without the program on some systems
-        raise UsageError("MP4 needs ffmpeg, and there is none on this system: install it, or name a .gif.") from error
+        raise UsageError("MP4 needs imageio-ffmpeg: pip install 'consmarl[video]', or write a .gif.") from error
+    except RuntimeError as error:  # on some systems, the package comes without the program
+        raise UsageError("MP4 needs ffmpeg, and there is none on this system: install it, or write a .gif.") from error
 
 
 def write_mp4(program: str, path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Write frames as a video that browsers and players know: H.264, in the colour format that all of them have."""
+    """Write frames as a video that all browsers and players can show: H.264 in the most common colour format."""
     even = map(_even, frames)
     first = next(even)
     size = f"{first.shape[1]}x{first.shape[0]}"
-    # by ourselves: imageio forks, which JAX's threads may not survive, and takes no notice when ffmpeg fails at the end
+    # not with imageio: it forks, which can break JAX's threads, and ignores a failure of ffmpeg at the end
     taken = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-framerate", str(fps), "-i", "-"]
     given = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart", "-f", "mp4", str(path)]
     command = [program, "-y", "-loglevel", "error", *taken, *given]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # who stops listening says why
+        with contextlib.suppress(BrokenPipeError):  # ffmpeg's error output says why
             for frame in itertools.chain([first], even):
                 process.stdin.write(frame.tobytes())
         said = process.communicate()[1].decode(errors="replace").strip().splitlines()
@@ -85,6 +85,6 @@ def write_mp4(program: str, path: Path, frames: Iterable[Frame], fps: int) -> No
 
 
 def _even(frame: Frame) -> Frame:
-    """Fill up to even sides, which the colour format asks for: it has one colour for two by two points."""
+    """Pad to even sides, which the colour format requires: it stores one colour per 2 × 2 pixels."""
     height, width, _ = frame.shape
     return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

@@ -1,4 +1,4 @@
-"""Ctrl-C, and a cluster's request to end: finish the chunk under way, save, and say how to go on."""
+"""Handling of Ctrl-C and SIGTERM: finish the current chunk, save, and say how to continue."""
 
 import os
 import signal
@@ -13,23 +13,23 @@ _CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 
 
 class InterruptedRun(KeyboardInterrupt):
-    """A run that was asked to stop and has saved itself; the message says how to go on."""
+    """A run that was asked to stop and has saved its state; the message says how to continue."""
 
 
 class StopRequest:
-    """Whether somebody has asked the run to stop."""
+    """Whether the run has been asked to stop."""
 
     is_made = False
 
 
-_heeded: list[StopRequest] = []  # at most one: whoever heeds interrupts inside another heeds the same
+_heeded: list[StopRequest] = []  # at most one: nested handlers share it
 
 
 @contextmanager
 def holding_interrupts() -> Iterator[None]:
-    """Hold interrupts back, here and in processes that are started meanwhile, until somebody heeds them.
+    """Hold back interrupts, here and in child processes started meanwhile, until they are handled.
 
-    An interrupt that strikes while JAX is being imported can crash the interpreter or be lost in an `except`.
+    An interrupt while JAX is being imported can crash the interpreter or be swallowed by an `except`.
     """
     if not _CAN_BLOCK:
         yield
@@ -43,16 +43,16 @@ def holding_interrupts() -> Iterator[None]:
 
 @contextmanager
 def heeding_interrupts() -> Iterator[StopRequest]:
-    """Note the first interrupt, held back or not, and let work go on; the second ends the process at once.
+    """Note the first interrupt, held back or not, and continue; the second ends the process at once.
 
-    Python runs its handlers between two of its own instructions, which compiled code may hold up for seconds. A thread
-    that listens on the wake-up socket answers meanwhile.
+    Python runs signal handlers between bytecode instructions, which compiled code may delay for seconds. Meanwhile, a
+    thread listens on the wake-up socket.
     """
     if _heeded:
         yield _heeded[0]
         return
     request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield request
         return
     heard, told = socket.socketpair()
@@ -62,9 +62,9 @@ def heeding_interrupts() -> Iterator[StopRequest]:
     wakeup_before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
     listener.start()
     _heeded.append(request)
-    if _CAN_BLOCK:  # whoever started this process may have blocked them, as a sweep and Ray do
+    if _CAN_BLOCK:  # the parent process may have blocked them, as a sweep and Ray do
         for number in signal.sigpending() & set(_SIGNALS):
-            signal.sigwait({number})  # taken here, since the listener would take it for a second one
+            signal.sigwait({number})  # consumed here, since the listener would count it as a second one
             request.is_made = True
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
@@ -74,7 +74,7 @@ def heeding_interrupts() -> Iterator[StopRequest]:
         signal.set_wakeup_fd(wakeup_before)
         for number, handler in before.items():
             signal.signal(number, handler)
-        told.close()  # which the listener takes for the end
+        told.close()  # ends the listener
         listener.join()
         heard.close()
 
@@ -85,6 +85,6 @@ def _listen(heard: socket.socket, request: StopRequest) -> None:
             if number not in _SIGNALS:
                 continue
             if request.is_made:
-                os._exit(128 + number)  # nothing is lost: checkpoints are whole or not there
+                os._exit(128 + number)  # nothing is lost: checkpoints are written atomically
             request.is_made = True
-            print("\nstopping after this chunk; once more to stop at once.", file=sys.stderr, flush=True)
+            print("\nstopping after this chunk; interrupt again to stop at once.", file=sys.stderr, flush=True)

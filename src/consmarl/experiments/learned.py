@@ -1,4 +1,4 @@
-"""The policy that a file or a run holds: of a run that has not finished, the newest that it saved."""
+"""The policy in a policy file or a run; for an unfinished run, the newest one saved."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from consmarl.training import checkpoints
 
 
 class Saved(NamedTuple):
-    """What a run's newest checkpoint acts by."""
+    """The policy in a run's newest checkpoint."""
 
     parameters: Any
     config: TrainConfig
@@ -26,9 +26,9 @@ class Saved(NamedTuple):
 
 
 def learned_policy(policy: Path | str, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
-    """Return parameters and configuration of a policy file or of a run; say so where the run has not finished.
+    """Return the parameters and configuration of a policy file or a run; print a note if the run is unfinished.
 
-    Others' environments are not run because a file names them: `trust` says what is, as in `TrainConfig.from_json`.
+    Third-party environments named in a file are not run unless `trust` allows it, as in `TrainConfig.from_json`.
     """
     policy = _path_of(policy)
     if not _is_unfinished(policy):
@@ -42,7 +42,7 @@ def learned_policy(policy: Path | str, *, trust: Trust = False) -> tuple[Any, Tr
 
 
 def named_environment(policy: Path | str) -> str:
-    """Return the id of the environment that a policy file or a run names; nothing is built."""
+    """Return the id of the environment that a policy file or a run names, without building it."""
     policy = _path_of(policy)
     return (read_config(policy) if _is_unfinished(policy) else policy_config(policy_file(policy))).env
 
@@ -58,9 +58,9 @@ def _is_unfinished(policy: Path) -> bool:
 
 
 def newest_policy(run: Path, *, trust: Trust = False) -> Saved:
-    """Return the policy in a run's newest whole checkpoint, finished or not; `trust` as in `learned_policy`."""
+    """Return the policy in a run's newest valid checkpoint, finished or not; `trust` as in `learned_policy`."""
     config = read_config(run, trust=trust)
-    trainer = dataclasses.replace(config, devices=1).trainer()  # reading takes one, however many it was made with
+    trainer = dataclasses.replace(config, devices=1).trainer()  # reading needs only one
     check_memory_to_resume(trainer, run)
     restored = checkpoints.restore(run / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     return Saved(trainer.learner.evaluated_parameters(restored.state.learner), config, restored.number)

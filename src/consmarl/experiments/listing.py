@@ -1,4 +1,4 @@
-"""What there is, as tables on the screen."""
+"""Tables of environments, methods, presets and studies."""
 
 from rich.console import Console
 from rich.table import Table
@@ -10,25 +10,25 @@ from consmarl.experiments.sweeps.studies import STUDIES, find_study
 
 
 def print_ids() -> None:
-    """Print the worlds' ids, one a line."""
+    """Print the environments' ids, one per line."""
     print("\n".join(WORLDS))
 
 
 def print_everything() -> None:
-    """Print every world, method, preset and study with a line on what it is."""
+    """Print every environment, method, preset and study with a one-line description."""
     console = Console()
-    worlds = Table("world", "agents", "actions", "steps", "what it is", box=None, pad_edge=False)
+    worlds = Table("environment", "agents", "actions", "steps", "description", box=None, pad_edge=False)
     for id, entry in WORLDS.items():
         world = make(id)
         numbers = (str(world.num_agents), str(world.num_actions), str(world.episode_limit))
         worlds.add_row(id, *numbers, entry.summary)
-    methods = Table("method", "what it is", box=None, pad_edge=False)
+    methods = Table("method", "description", box=None, pad_edge=False)
     for method, method_entry in METHODS.items():
         methods.add_row(method, method_entry.summary)
-    presets = Table("preset", "what it is", box=None, pad_edge=False)
+    presets = Table("preset", "description", box=None, pad_edge=False)
     for preset, preset_entry in PRESETS.items():
         presets.add_row(preset.value, preset_entry.summary)
-    studies = Table("study", "figure", "runs", "episodes", "what it shows", box=None, pad_edge=False)
+    studies = Table("study", "figure", "runs", "episodes", "description", box=None, pad_edge=False)
     for study in STUDIES.values():
         num_runs = len(study.variants) * study.num_seeds
         cells = (str(num_runs), f"{study.episodes:,}") if num_runs else ("none", "")
@@ -37,14 +37,14 @@ def print_everything() -> None:
         console.print(table)
         console.print()
     console.print(
-        "consmarl list --env WORLD shows a world's parameters, --study STUDY a study's runs.",
+        "consmarl list --env ENV shows an environment's parameters, --study STUDY a study's runs.",
         style="dim",
         highlight=False,
     )
 
 
 def print_study(name: str) -> None:
-    """Print what a study runs, and what the paper says of it."""
+    """Print a study's runs and the paper's claim."""
     study = find_study(name)
     console = Console(highlight=False)
     console.print(f"{study.title} (figure {study.figure} of the paper)", style="bold")

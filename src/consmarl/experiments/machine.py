@@ -1,4 +1,4 @@
-"""How much memory this machine has left for this process, as far as the system says."""
+"""How much memory is available to this process, as far as the system reports it."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def available_bytes() -> int | None:
-    """Return how much memory this process can still have; None where the system does not say."""
+    """Return how much memory is still available to this process; None if the system does not report it."""
     known = [each for each in (_machine_bytes(), *_control_group_bytes()) if each is not None]
     return min(known, default=None)
 
@@ -17,7 +17,7 @@ def _machine_bytes() -> int | None:
         for line in meminfo.read_text(encoding="utf-8").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    try:  # elsewhere: all there is, which is better than nothing
+    try:  # elsewhere: the total, which is better than nothing
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
@@ -26,7 +26,7 @@ def _machine_bytes() -> int | None:
 def _control_group_bytes(
     root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
-    """Yield what containers and batch systems leave this process: limits of its control groups, less what is used."""
+    """Yield the memory that containers and batch systems leave to this process: control group limits minus usage."""
     for folder, limit_name, used_name in _control_groups(root, membership):
         limit, used = _number_in(folder / limit_name), _number_in(folder / used_name)
         if limit is not None and used is not None:
@@ -34,7 +34,7 @@ def _control_group_bytes(
 
 
 def _control_groups(root: Path, membership: Path) -> Iterator[tuple[Path, str, str]]:
-    """Yield the folders of the groups that this process is in, and of those that hold them."""
+    """Yield the folders of the control groups that this process is in, and of their parents."""
     lines = membership.read_text(encoding="utf-8").splitlines() if membership.is_file() else []
     for line in lines:
         _, controllers, path = line.split(":", 2)
@@ -52,7 +52,7 @@ def _control_groups(root: Path, membership: Path) -> Iterator[tuple[Path, str, s
 
 
 def _reclaimable(folder: Path) -> int:
-    """Return what a group's files in memory take, which it gives back when asked."""
+    """Return the size of a group's file cache, which can be reclaimed."""
     stat = folder / "memory.stat"
     for line in stat.read_text(encoding="utf-8").splitlines() if stat.is_file() else []:
         name, _, value = line.partition(" ")
@@ -62,7 +62,7 @@ def _reclaimable(folder: Path) -> int:
 
 
 def _number_in(path: Path) -> int | None:
-    """Return the number that a file of the system's holds; `max`, or no file, is no number."""
+    """Return the number in a system file; None for `max` or a missing file."""
     try:
         text = path.read_text(encoding="utf-8").strip()
     except OSError:

@@ -1,7 +1,7 @@
-"""Whether a run fits into this machine's memory: known before anything is allocated, and said in one sentence.
+"""Check whether a run fits into this machine's memory before anything is allocated.
 
-Sizes of what a run keeps are exact, for JAX tells shapes without making arrays. What comes and goes is estimated by
-formulae whose factors were measured: peaks of resident memory, IQL in pgm-3ag, on a CPU.
+The sizes of what a run keeps are exact, since JAX knows shapes without allocating arrays. Temporary memory is estimated
+by formulae whose factors were measured: peaks of resident memory, IQL in pgm-3ag, on a CPU.
 """
 
 import dataclasses
@@ -22,25 +22,25 @@ from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import ALONE
 from consmarl.training.sizes import episode_bytes, recall_bytes, tree_bytes
 
-RESERVE_BYTES = 500_000_000  # what compiling takes beside the arrays; small runs are not refused for want of it
-GRADIENT_COPIES = 2  # of the networks, while an update is under way
-HIDDEN_COPIES, INPUT_COPIES = 14, 2  # of each step's activations, likewise
-PLAYED_COPIES = 2  # of episodes: as they are played, and as they are handed on
-RECALL_COPIES = 3  # of teammates' memories: before a step, after it, and those who are asked
-PLACE_BYTES = 12  # of the table of counts: a key of 8, a count of 4
+RESERVE_BYTES = 500_000_000  # for compilation, in addition to arrays; small runs are not refused for lack of it
+GRADIENT_COPIES = 2  # of the networks, during an update
+HIDDEN_COPIES, INPUT_COPIES = 14, 2  # of each step's activations, during an update
+PLAYED_COPIES = 2  # of episodes: as played, and as passed on
+RECALL_COPIES = 3  # of teammates' memories: before a step, after it, and of those who are asked
+PLACE_BYTES = 12  # per slot in the table of counts: 8 for a key, 4 for a count
 
 
 class Need(NamedTuple):
     """Something that takes memory."""
 
     what: str
-    setting: str  # that it grows with
+    setting: str  # that determines its size
     value: int
     num_bytes: int
 
 
 def check_memory(config: TrainConfig, trainer: AnyTrainer) -> None:
-    """Refuse a run for which this machine has too little memory, and say what would fit."""
+    """Refuse a run that needs more memory than this machine has, and say what would fit."""
     config = config.resolved(trainer.world)
     free = available_bytes()
     if free is None or total_bytes(needs := needs_of(config, trainer)) <= free:
@@ -61,17 +61,17 @@ def check_memory(config: TrainConfig, trainer: AnyTrainer) -> None:
 
 
 def check_memory_to_resume(trainer: AnyTrainer, out: Path) -> None:
-    """Refuse to go on with a run whose checkpoint cannot be read here: it is in memory twice while it is read."""
+    """Refuse to resume a run whose checkpoint does not fit in memory, where it exists twice while being read."""
     free, need = available_bytes(), 2 * tree_bytes(trainer.shapes())
     if free is not None and need > free:
         raise UsageError(
-            f"going on with {out} needs {gigabytes(need)} of memory, and {gigabytes(free)} are free: "
-            "wait until there is more, or copy the run to a larger machine."
+            f"resuming {out} needs {gigabytes(need)} of memory, and {gigabytes(free)} are free: "
+            "free some memory, or copy the run to a larger machine."
         )
 
 
 def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int, sharing: Sharing = ALONE) -> None:
-    """Refuse an evaluation for which there is too little memory."""
+    """Refuse an evaluation that needs more memory than is available."""
     free, need = available_bytes(), _evaluation_bytes(trainer, num_episodes, sharing)
     if free is not None and need > free:
         raise UsageError(
@@ -81,18 +81,18 @@ def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int, sharing: Sha
 
 
 def needs_of(config: TrainConfig, trainer: AnyTrainer) -> list[Need]:
-    """Return what takes memory in a run whose configuration leaves nothing open."""
+    """Return what takes memory in a run with a fully resolved configuration."""
     return [*_kept(config, trainer), *_passing(config, trainer)]
 
 
 def total_bytes(needs: list[Need]) -> int:
-    """Return how much a run takes at its worst moment."""
+    """Return a run's peak memory."""
     arrays = sum(need.num_bytes for need in needs)
     return arrays + min(arrays, RESERVE_BYTES)
 
 
 def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
-    """Yield what is there from the beginning to the end."""
+    """Yield what stays in memory for the whole run."""
     state = trainer.shapes()
     parameters = jax.eval_shape(trainer.learner.parameters, state.learner)
     capacity = trainer.replay.capacity
@@ -105,7 +105,7 @@ def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
     if isinstance(getattr(state.sharing, "table", None), CountTable):
         chunk = trainer.num_visits(max(config.chunk_episodes // trainer.num_envs, 1))
         places = places_for(state.sharing.table.num_places, chunk)
-        what = f"counting what is seen in {config.chunk_episodes:,} episodes"
+        what = f"counting observations in {config.chunk_episodes:,} episodes"
         yield Need(what, "report_every", config.chunk_episodes, PLACE_BYTES * places)
 
 
@@ -119,7 +119,7 @@ def _widths(config: TrainConfig) -> dict[str, int]:
 
 
 def _passing(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
-    """Yield what comes and goes: the largest of these, for they come one after the other."""
+    """Yield the largest of the temporary needs, which occur one after the other."""
     batch = trainer.batch_episodes
     evaluated = max(("evaluation_episodes", "final_episodes"), key=lambda name: getattr(config, name))
     num_evaluated = min(getattr(config, evaluated), episodes_at_once(trainer))
@@ -143,7 +143,7 @@ def _evaluation_bytes(trainer: AnyTrainer, num_episodes: int, sharing: Sharing =
 
 
 def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
-    """Return what an update takes: the episodes, and one agent's activations in all of their steps."""
+    """Return the memory of an update: the episodes, and one agent's activations in all of their steps."""
     world = trainer.world
     inputs = world.observation_size + world.num_actions
     activations = (
@@ -153,7 +153,7 @@ def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
 
 
 def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int) -> tuple[TrainConfig, AnyTrainer]:
-    """Return a run with another value of a setting; its world is kept, for others' take their time to build."""
+    """Return a run with another value of a setting, keeping its environment, as third-party ones are slow to build."""
     width = setting.removeprefix("learn.")
     if setting in _widths(config):
         learner: Any = trainer.learner
@@ -161,7 +161,7 @@ def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int)
     elif setting in ("replay_episodes", "batch_episodes", "num_envs"):
         sizes: dict[str, Any] = {setting: value}
         trainer = dataclasses.replace(trainer, **sizes)
-    if setting == "num_envs":  # which has to divide other settings: a suggestion need not
+    if setting == "num_envs":  # must divide other settings, but a suggestion need not
         return config, trainer
     if setting == "report_every":
         return _with_chunk(config, value), trainer
@@ -169,7 +169,7 @@ def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int)
 
 
 def _with_chunk(config: TrainConfig, value: int) -> TrainConfig:
-    """Return a run whose rows lie so far apart, and all else that depends on it."""
+    """Return a run with rows this many episodes apart, and adjust everything that depends on it."""
     value = max(value // config.round_episodes, 1) * config.round_episodes
     return dataclasses.replace(
         config, report_every=value, episodes=value, evaluate_every=None, checkpoint_every=None, record=()
@@ -177,22 +177,22 @@ def _with_chunk(config: TrainConfig, value: int) -> TrainConfig:
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """Return the largest number below `most` that fits, or 0; whatever is smaller than one that fits does, too."""
+    """Return the largest number below `most` that fits, or 0; if a number fits, all smaller ones do."""
     if most <= 1 or not fits(1):
         return 0
     least = 1
-    while most - least > max(least // 100, 1):  # to a hundredth: it will be rounded
-        middle = max(math.isqrt(least * most), least + 1)  # halves the number of digits that are left to find
+    while most - least > max(least // 100, 1):  # to within 1 %, as it will be rounded
+        middle = max(math.isqrt(least * most), least + 1)  # halves the number of digits left to find
         least, most = (middle, most) if fits(middle) else (least, middle)
     return least
 
 
 def _rounded_down(number: int) -> int:
-    """Return a number of two digits and zeros."""
+    """Return a number rounded down to two significant digits."""
     unit = 10 ** max(len(str(number)) - 2, 0)
     return number // unit * unit
 
 
 def gigabytes(num_bytes: int) -> str:
-    """Write a size as people read it."""
+    """Return a size in readable form."""
     return f"{num_bytes / 1e9:,.1f} GB" if num_bytes < 1e12 else f"{num_bytes / 1e12:,.0f} TB"

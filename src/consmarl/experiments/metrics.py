@@ -1,4 +1,4 @@
-"""Metrics of a run as rows of JSON, one a line, only ever appended to."""
+"""A run's metrics as JSON, one row per line, append-only."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from consmarl.files import explained, replacing
 from consmarl.metrics_rows import read_lines, told
 from consmarl.training.parts import RoundReport
 
-# Numbers that mechanisms report for others to be made from.
+# Numbers that mechanisms report only for computing others.
 WORKINGS = ("taught", "requests_spent", "num_lost")
 TOLD_FIRST = ("requests", "answers", "advised", "advised_share", "budget_used", "requests_left", "answers_left")
 
 
 def row_of(report: RoundReport) -> dict[str, Any]:
-    """Sum up the rounds of a chunk: means over its episodes and updates."""
+    """Summarise the rounds of a chunk: means over its episodes and updates."""
     report = jax.device_get(report)
     returns = report.returns  # [round, env, agent]
     row: dict[str, Any] = {
@@ -34,19 +34,19 @@ def row_of(report: RoundReport) -> dict[str, Any]:
 
 
 def sharing_row(report: RoundReport) -> dict[str, Any]:
-    """Sum up what was shared: traffic as means over episodes, of all agents together; the rest as it is now."""
+    """Summarise sharing: traffic as means over episodes, summed over agents; everything else as of now."""
     told = {name: _summed_up(values) for name, values in report.sharing.items() if name not in WORKINGS}
     if "advised" in report.sharing:
         num_decisions = report.num_steps.sum() * report.returns.shape[-1]
         told["advised_share"] = rounded(report.sharing["advised"].sum() / num_decisions)
     if "requests_spent" in report.sharing:
         told["budget_used"] = rounded(report.sharing["requests_spent"][-1].mean())
-    # compiled code hands on reports in the order of their names
+    # compiled code returns reports sorted by name
     return {name: told[name] for name in dict.fromkeys((*TOLD_FIRST, *told)) if name in told}
 
 
 def _summed_up(values: Any) -> float | list[float]:
-    """Return one number of traffic [round, agent, env], or what there is after the last round, [round, …]."""
+    """Return one number for traffic [round, agent, env], or for others the value after the last round, [round, …]."""
     if values.ndim == 3:
         return rounded(values.sum(axis=1).mean())
     last, plain = values[-1], rounded if values.dtype.kind == "f" else int
@@ -54,7 +54,7 @@ def _summed_up(values: Any) -> float | list[float]:
 
 
 def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
-    """Return each counter's sum over agents and things, averaged over episodes."""
+    """Return each counter summed over agents and things, averaged over episodes."""
     means = {}
     for name, values in {**counters.per_agent, **counters.team}.items():
         in_episode = np.asarray(values).sum(axis=tuple(range(num_leading_axes, values.ndim)))
@@ -63,7 +63,7 @@ def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
 
 
 def rounded(value: Any) -> float:
-    """Return a number with as many decimals as rows and results have."""
+    """Return a number with the precision of rows and results."""
     return round(float(value), 6)
 
 
@@ -71,28 +71,28 @@ class MetricsFile:
     """The rows of one run."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file; it need not be there yet."""
+        """Set the path; the file need not exist yet."""
         self.path = path
 
     def append(self, row: dict[str, Any]) -> None:
-        """Add a row."""
+        """Append a row."""
         with explained(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Read the rows; lines that cannot be read are passed over, and `keep_until` names them."""
+        """Read the rows; unreadable lines are skipped, and `keep_until` names them."""
         return [line.row for line in read_lines(self.path) if line.row is not None]
 
     def keep_until(self, episode: int) -> str | None:
-        """Drop rows after an episode: what a resumed run plays again, it also reports again.
+        """Drop rows after an episode, since a resumed run plays and reports those episodes again.
 
-        Nothing else is dropped but a last line that a killed writer left half written. Damaged lines stay as they are,
-        for somebody to mend, and are named in the sentence that is returned.
+        Otherwise only an incomplete last line, left by a killed writer, is dropped. Damaged lines stay as they are for
+        somebody to repair, and are named in the returned sentence.
         """
         kept = [line for line in read_lines(self.path) if line.row is None or line.row["episode"] <= episode]
         with replacing(self.path) as temporary:
             temporary.write_bytes(b"".join(line.content for line in kept))
         faults = [line.fault for line in kept if line.fault is not None]
-        return f"{self.path}: cannot read {told(faults)}; it stays there, and no other row is lost." if faults else None
+        return f"{self.path}: cannot read {told(faults)}; it is kept, and no other row is lost." if faults else None

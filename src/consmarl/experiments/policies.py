@@ -1,4 +1,4 @@
-"""Policies as safetensors files: weights by name, and what they belong to in the header. Nothing is ever unpickled."""
+"""Policies as safetensors files: weights by name, and their description in the header. Nothing is ever unpickled."""
 
 import enum
 import json
@@ -19,27 +19,27 @@ from consmarl.json_files import parse_json
 from consmarl.plugins import in_use, refuse_missing
 
 FORMAT = "consmarl-policy-1"
-_DTYPES = {"float32": "F32"}  # of weights, as safetensors names them
+_DTYPES = {"float32": "F32"}  # of weights, in safetensors' names
 
 
 class HeldWeights(enum.Enum):
-    """Which weights a policy holds."""
+    """Which weights a policy contains."""
 
     AVERAGED = "averaged over the last updates"
     NEWEST = "those of the last update"
 
 
 def held_weights(config: TrainConfig) -> HeldWeights:
-    """Return which weights the policy of a run holds."""
+    """Return which weights the policy of a run contains."""
     return HeldWeights.AVERAGED if config.resolved().learn.averages_weights else HeldWeights.NEWEST
 
 
 def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int) -> Path:
-    """Write what acting needs."""
+    """Write everything that acting needs."""
     named = {name: np.asarray(leaf) for name, leaf in _named(parameters)}
     header = {
         "format": FORMAT,
-        "config": config.resolved().to_json(),  # a file outlives the defaults that were left open
+        "config": config.resolved().to_json(),  # defaults are resolved, as they may change in later versions
         "episode": str(episode),
         "weights": held_weights(config).value,
     }
@@ -51,7 +51,7 @@ def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int
 
 
 def policy_file(policy: Path) -> Path:
-    """Return the file of a policy that is named by itself or by its run."""
+    """Return the policy file for the path of a policy or of a run."""
     policy = Path(policy)
     if not policy.is_dir():
         return policy
@@ -61,7 +61,7 @@ def policy_file(policy: Path) -> Path:
 
 
 def policy_config(path: Path) -> TrainConfig:
-    """Read the configuration that a policy was learned under, and nothing else; its environment is not trusted."""
+    """Read only the configuration that a policy was learned under; its environment is not trusted."""
     with _opened(path) as file:
         return _config_in(path, file, trust=False)
 
@@ -69,7 +69,7 @@ def policy_config(path: Path) -> TrainConfig:
 def load_policy(path: Path, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
     """Read a policy and the configuration that it was learned under.
 
-    Others' environments are not run because a file names them: `trust` says what is, as in `TrainConfig.from_json`.
+    Third-party environments named in a file are not run unless `trust` allows it, as in `TrainConfig.from_json`.
     """
     with _opened(path) as file:
         config = _config_in(path, file, trust=trust)
@@ -80,7 +80,7 @@ def load_policy(path: Path, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
 
 
 def _opened(path: Path) -> Any:
-    """Open a policy: so far only its header is read, which safetensors checks against the size of the file."""
+    """Open a policy file; this reads only the header, which safetensors checks against the size of the file."""
     if not path.is_file():
         raise UsageError(f"there is no policy file {path}.")
     try:
@@ -92,7 +92,7 @@ def _opened(path: Path) -> Any:
 def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
     header = file.metadata() or {}
     if header.get("format") != FORMAT or "config" not in header:
-        raise UsageError(f"{path} holds no consmarl policy: its header should say {json.dumps(FORMAT)}.")
+        raise UsageError(f"{path} is not a consmarl policy: its header should say {json.dumps(FORMAT)}.")
     try:
         return TrainConfig.from_json(header["config"], trust=trust, file=f"the header of {path}", is_run=True)
     except UsageError:
@@ -101,11 +101,11 @@ def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
 
 
 def _leaf(path: Path, file: Any, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
-    """Read an array after seeing that it is of the size that the configuration asks for."""
+    """Read an array after checking that its size is what the configuration requires."""
     there = file.get_slice(name) if name in file.keys() else None  # noqa: SIM118
     if there is None or tuple(there.get_shape()) != like.shape or there.get_dtype() != _DTYPES[like.dtype.name]:
         raise UsageError(
-            f"{path} does not fit its own configuration: {name} should be of {like.dtype} and of shape {like.shape}."
+            f"{path} does not fit its own configuration: {name} should have type {like.dtype} and shape {like.shape}."
         )
     return jnp.asarray(file.get_tensor(name))
 

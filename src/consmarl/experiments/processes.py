@@ -1,4 +1,4 @@
-"""Processes of our own in Python: they import what this one imports, and nothing else."""
+"""Starting Python child processes that import what this process imports, and nothing else."""
 
 import os
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def python_command() -> list[str]:
-    """Return how to start Python so that it does not look for modules in the current folder, which may be anybody's."""
+    """Return the command for starting Python without importing modules from the current folder, which is untrusted."""
     return [sys.executable, "-P"]
 
 
 def python_path() -> str:
-    """Return PYTHONPATH for it: somebody's own environment is found there as it was found here."""
+    """Return the child's PYTHONPATH, so that a user's own environment is found there as it is here."""
     return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)

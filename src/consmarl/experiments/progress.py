@@ -1,4 +1,4 @@
-"""How a run shows itself on the screen: a bar with a time to go, or a line now and then where there is no terminal."""
+"""A run's progress on the screen: a bar with the remaining time, or occasional lines if there is no terminal."""
 
 import time
 from collections import deque
@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 30
-WINDOW_CHUNKS = 30  # speed is that of the last so many chunks: learning and sharing begin later than playing
+WINDOW_CHUNKS = 30  # speed is averaged over these, since learning and sharing start later than acting
 
 
 class RunProgress:
-    """The progress of one run; speed and time to go leave the first chunk out, which mostly compiles."""
+    """The progress of one run; speed and remaining time ignore the first chunk, which mostly compiles."""
 
     def __init__(self, name: str, episodes: int, episode: int) -> None:
-        """Begin at an episode."""
+        """Start at an episode."""
         self._console = Console(stderr=True)
         self._name, self._episodes = name, episodes
         self._marks: deque[tuple[int, int, float]] = deque(maxlen=WINDOW_CHUNKS)  # episode, env steps, time
@@ -38,7 +38,7 @@ class RunProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar on the screen."""
         self._bar.stop()
 
     def advance(self, episode: int, row: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ class RunProgress:
 
 
 def duration(seconds: float) -> str:
-    """Write a time as people read it: 0:42, or 1:02:42."""
+    """Return a readable time: 0:42, or 1:02:42."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

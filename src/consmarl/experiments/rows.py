@@ -1,4 +1,4 @@
-"""Where the rows of a run go: to its file of metrics, and to TensorBoard's events if wanted."""
+"""Where a run's rows are written: its metrics file and, optionally, TensorBoard events."""
 
 from pathlib import Path
 from types import TracebackType
@@ -11,14 +11,14 @@ from consmarl.metrics import Schema
 
 
 class RowWriter:
-    """Writes rows to wherever the configuration wants them."""
+    """Writes rows to the outputs that the configuration selects."""
 
     def __init__(self, config: TrainConfig, out: Path, episode: int, schema: Schema = Schema()) -> None:  # noqa: B008 - it is immutable
-        """Begin, or go on after an episode."""
+        """Start, or continue after an episode."""
         self._metrics = MetricsFile(out / METRICS)
         self._events = None
         if config.tensorboard:
-            from consmarl.experiments.events import EventsFile  # takes a moment to load
+            from consmarl.experiments.events import EventsFile  # slow to import
 
             self._events = EventsFile(out / EVENTS, episode, schema)
 
@@ -29,12 +29,12 @@ class RowWriter:
             self._events.append(row)
 
     def flush(self) -> None:
-        """See that all rows so far are on disk."""
+        """Make sure all rows so far are on disk."""
         if self._events is not None:
             self._events.flush()
 
     def __enter__(self) -> "RowWriter":
-        """Go on to write."""
+        """Return self."""
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""Which commit of the source a run is made with, where the package lies in a checkout of it."""
+"""The commit of the source that a run is made with, if the package is in a git checkout."""
 
 import functools
 import os
@@ -12,17 +12,17 @@ SECONDS_FOR_GIT = 10.0
 
 @functools.cache
 def git_facts(package: Path = PACKAGE) -> dict[str, Any] | None:
-    """Return the commit, and whether the package has changed since; None where git does not keep it, or is missing."""
+    """Return the commit and whether the package has uncommitted changes; None without git or outside a checkout."""
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return None  # installed, perhaps inside somebody else's repository
+        return None  # installed, perhaps inside an unrelated repository
     commit = _git(package, "rev-parse", "HEAD")
     changes = _git(package, "status", "--porcelain", "--", ".")
     return None if commit is None or changes is None else {"commit": commit, "is_dirty": bool(changes)}
 
 
 def _git(directory: Path, *words: str) -> str | None:
-    """Return what git says, or None if it says no."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # a hook's are another's
+    """Return git's output, or None if it fails."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # a hook sets these
     try:
         said = subprocess.run(
             ["git", *words], cwd=directory, env=own | {"GIT_OPTIONAL_LOCKS": "0"}, timeout=SECONDS_FOR_GIT,

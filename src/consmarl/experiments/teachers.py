@@ -1,4 +1,4 @@
-"""Experienced agents in a new run: they come from a policy file, or from another run."""
+"""Experienced agents in a new run, taken from a policy file or another run."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from consmarl.training.parts import TrainState
 
 
 def check_seats(config: TrainConfig, trainer: AnyTrainer) -> None:
-    """Refuse newcomers in teams whose agents cannot be told apart; nothing is computed."""
+    """Refuse newcomers in teams whose agents are indistinguishable; nothing is computed."""
     if not config.those_new:
         return
     learner: Any = trainer.learner
@@ -24,9 +24,9 @@ def check_seats(config: TrainConfig, trainer: AnyTrainer) -> None:
 
 
 def seated(trainer: AnyTrainer, state: TrainState, weights: Any) -> TrainState:
-    """Return a run's first state with experienced agents in their seats, if there are `teachers_weights`.
+    """Return a run's initial state with experienced agents in their seats, if there are any.
 
-    The run keeps their networks in its checkpoints: going on with it does not take the file again.
+    The run keeps their networks in its checkpoints, so resuming does not need the file again.
     """
     if weights is None:
         return state
@@ -37,7 +37,7 @@ def seated(trainer: AnyTrainer, state: TrainState, weights: Any) -> TrainState:
 
 
 def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:
-    """Read the networks of the run's teachers, and see that they fit; None if it has none."""
+    """Read the networks of the run's teachers and check that they fit; None if it has none."""
     if not config.teachers:
         return None
     learner: Any = trainer.learner
@@ -46,7 +46,7 @@ def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:
     ours, others = (" ".join([each.env, *each.set]) for each in (config, theirs))
     if ours != others:
         raise UsageError(
-            f"the agents of {path} learned in {others}, and this run is in {ours}: teachers have to know the world."
+            f"the agents of {path} learned in {others}, and this run is in {ours}: teachers must know the environment."
         )
     like = jax.eval_shape(lambda key: learner.parameters(learner.init(key)), jax.random.key(0))
     kinds = [
@@ -58,7 +58,7 @@ def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:
     ]
     if kinds[0] != kinds[1]:
         raise UsageError(
-            f"the networks of {path} are of another form than this run's: they were learned by {theirs.method} "
+            f"the networks of {path} do not fit this run's: they were learned by {theirs.method} "
             f"with hidden_size {theirs.hidden_size}, learn.head {_told(theirs.learn.head)} and learn.footprints "
             f"{_told(theirs.learn.footprints)}."
         )

@@ -1,4 +1,4 @@
-"""One run: train, go on, export. The directory that it writes is described in `files` and `directory`."""
+"""Train, resume and export a run. Its directory is described in `files` and `directory`."""
 
 import functools
 import json
@@ -37,15 +37,15 @@ from consmarl.training.parts import TrainState
 def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, label: str | None = None) -> Path:
     """Train from the beginning in a new directory; return the directory.
 
-    `config` may be a dict of settings. `out` is runs/ and the configuration's name unless told otherwise; `label` is
-    what reports call the run.
+    `config` may be a dict of settings. `out` defaults to runs/ plus the configuration's name; `label` is the run's name
+    in reports.
     """
     if out is not None and not str(out):
         raise UsageError("out must name a directory, not ''.")
     wanted = TrainConfig().with_options(config) if isinstance(config, Mapping) else typed("config", TrainConfig, config)
     out = Path("runs") / wanted.name if out is None else Path(out)
     use_devices(wanted.devices)
-    trainer = wanted.trainer()  # which may find fault with the configuration: nothing is written before
+    trainer = wanted.trainer()  # may refuse the configuration, so nothing is written before
     config, schema = wanted.resolved(trainer.world), trainer.metrics
     check_memory(config, trainer)
     check_seats(config, trainer)
@@ -53,8 +53,8 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
     with held(out, "a run"):
         if (out / CONFIG).exists():
             raise UsageError(
-                f"{out} holds a run already: go on with `consmarl resume {out}{confirmation(config.env)}`, or begin "
-                "another one elsewhere with --out DIRECTORY."
+                f"{out} already contains a run: continue it with `consmarl resume {out}{confirmation(config.env)}`, "
+                "or start another with --out DIRECTORY."
             )
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
@@ -67,9 +67,9 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
 
 
 def resume(out: Path, *, trust: Trust = False) -> Path:
-    """Go on with a run from its newest whole checkpoint; bit for bit as if it had not been interrupted.
+    """Continue a run from its newest valid checkpoint, bit for bit as if it had not been interrupted.
 
-    Somebody else's environment is a program, and is run only if `trust` is True or the id that the run names.
+    A third-party environment is a program and is run only if `trust` is True or the id that the run names.
     """
     out = Path(out)
     config = read_config(out, trust=trust)
@@ -81,7 +81,7 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
         (out / FAILURE).unlink(missing_ok=True)
         if warning := begin_session(out, episode, schema=trainer.metrics):
             Console(stderr=True).print(warning, markup=False)
-        # a run that begins anew evaluates before its first episode anew as well
+        # a run that starts over also repeats the evaluation before its first episode
         if damage := MetricsFile(out / METRICS).keep_until(episode if episode else -1):
             Console(stderr=True).print(damage, markup=False)
         _Session(config, trainer, out).finish(state, episode)
@@ -89,7 +89,7 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
 
 
 def _newest_state(config: TrainConfig, trainer: AnyTrainer, out: Path) -> tuple[TrainState, int]:
-    """Return the state to go on from and its episode; damaged checkpoints are named on the way."""
+    """Return the state to continue from and its episode; damaged checkpoints are reported."""
     if not checkpoints.numbers(out / CHECKPOINTS):
         return seated(trainer, trainer.init(config.seed), teachers_weights(config, trainer)), 0
     restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
@@ -100,14 +100,14 @@ def _newest_state(config: TrainConfig, trainer: AnyTrainer, out: Path) -> tuple[
 
 @dataclass(frozen=True)
 class _Session:
-    """A run under way: from where it stands to its end, or until somebody asks it to stop."""
+    """A run in progress: from its current state to its end, or until it is asked to stop."""
 
     config: TrainConfig
     trainer: AnyTrainer
     out: Path
 
     def finish(self, state: TrainState, episode: int) -> None:
-        """Train to the end, then write the policy and what it reaches; the last file marks the run as finished."""
+        """Train to the end, then write the policy and its results; the last file marks the run as finished."""
         config, out = self.config, self.out
         progress = RunProgress(f"{config.env} {config.method} seed {config.seed}", config.episodes, episode)
         with heeding_interrupts() as stop, RowWriter(config, out, episode, self.trainer.metrics) as rows, progress:
@@ -119,13 +119,13 @@ class _Session:
                 episode = row["episode"]
                 rows.append(row)
                 progress.advance(episode, row)
-                is_stopping = stop.is_made  # asked once a chunk: whoever stops has saved
+                is_stopping = stop.is_made  # checked once per chunk, so that a stopped run has been saved
                 if is_stopping or episode % config.checkpoint_period == 0 or episode == config.episodes:
                     rows.flush()
                     self._save(state, episode)
             if episode < config.episodes:
                 raise InterruptedRun(
-                    f"stopped and saved after {episode} episodes: go on with `consmarl resume "
+                    f"stopped and saved after {episode} episodes: continue with `consmarl resume "
                     f"{out}{confirmation(config.env)}`."
                 )
             self._conclude(state)
@@ -165,7 +165,7 @@ class _Session:
 
 
 def evaluation_key(config: TrainConfig, number: int) -> jax.Array:
-    """Return a key for an evaluation, of a kind that training never sees."""
+    """Return a random key for an evaluation, never used in training."""
     return jax.random.fold_in(jax.random.key(config.seed + 2**31), number)
 
 
@@ -177,6 +177,6 @@ def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episo
 
 
 def export(out: Path, path: Path, *, trust: Trust = False) -> Path:
-    """Write the policy of a run's newest whole checkpoint, finished or not; `trust` as in `resume`."""
+    """Write the policy of a run's newest valid checkpoint, finished or not; `trust` as in `resume`."""
     saved = newest_policy(out, trust=trust)
     return export_policy(path, saved.parameters, saved.config, saved.episode)

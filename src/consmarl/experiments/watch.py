@@ -1,4 +1,4 @@
-"""Watch a world: play episodes at random or by a learned policy, draw them, and write a GIF or an MP4."""
+"""Watch an environment: play episodes at random or with a learned policy, and draw them as a GIF or MP4."""
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,21 +30,21 @@ from consmarl.training.rollout import Actors, play_episodes
 
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
-MOST_EPISODES = 1_000  # in one file: nobody watches more, and all are played before the first is drawn
+MOST_EPISODES = 1_000  # per file: nobody watches more, and all are played before the first is drawn
 
 World = GridWorld[Any, Any, Any]
 
 
 class Played(NamedTuple):
-    """An episode, cut to the steps that it had."""
+    """An episode, cut to its actual length."""
 
-    states: Any  # [step + 1, …], the first being the start
+    states: Any  # [step + 1, …], starting with the initial state
     actions: NDArray[Any]  # [step, agent]
     rewards: NDArray[Any]  # [step, agent]
 
     @property
     def num_steps(self) -> int:
-        """How many steps it had."""
+        """Number of steps."""
         return len(self.rewards)
 
 
@@ -71,19 +71,19 @@ def watch(
     num_episodes = validation.whole_number("episodes", episodes, least=1, most=MOST_EPISODES)
     seed = validation.whole_number("seed", seed, least=0)
     if validation.whole_number("fps", fps, least=1) > MOST_FPS:
-        raise UsageError(f"fps can be at most {MOST_FPS}, which is as fast as players show a GIF, not {fps}.")
+        raise UsageError(f"fps can be at most {MOST_FPS}, the fastest that players show a GIF, not {fps}.")
     if policy is None:
         if consult is not None:
-            raise UsageError("agents that act at random have nothing to consult each other about: name a policy.")
+            raise UsageError("agents that act at random cannot consult each other: name a policy.")
         world = _world_of(env, parameters)
         played = random_episodes(world, num_episodes, seed)
     else:
         if env is not None or parameters:
-            raise UsageError("a policy plays in the world that it was learned in: name a world or a policy, not both.")
+            raise UsageError("a policy plays where it was learned: name an environment or a policy, not both.")
         world, actors, weights = _policy_parts(Path(policy), consult)
         played = greedy_episodes(world, actors, weights, num_episodes, seed)
     if view_of is not None and validation.whole_number("view_of", view_of, least=0) >= world.num_agents:
-        raise UsageError(f"view_of names an agent from 0 to {world.num_agents - 1}, not {view_of}.")
+        raise UsageError(f"view_of must be an agent from 0 to {world.num_agents - 1}, not {view_of}.")
 
     with replacing(out) as temporary, _progress() as progress:
         write(temporary, _shown(progress, world, played, num_episodes, view_of), fps)
@@ -91,9 +91,9 @@ def watch(
 
 
 def policy_gif(run_directory: Path) -> Path:
-    """Write an episode of a finished run's policy to its policy.gif, small enough for a report; return the path."""
+    """Draw an episode of a finished run's policy into its policy.gif, small enough for a report; return the path."""
     run_directory = Path(run_directory)
-    world, actors, weights = _policy_parts(run_directory / POLICY)  # one of a run under way would soon be outdated
+    world, actors, weights = _policy_parts(run_directory / POLICY)  # of finished runs only
     (played,) = greedy_episodes(world, actors, weights, num_episodes=1, seed=0)
     out = run_directory / POLICY_GIF
     with replacing(out) as temporary:
@@ -103,23 +103,23 @@ def policy_gif(run_directory: Path) -> Path:
 
 def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
     if env is None:
-        raise UsageError("there is nothing to watch: name a world, such as pgm-6ag, or a policy.")
+        raise UsageError("there is nothing to watch: name an environment, such as pgm-6ag, or a policy.")
     if is_foreign(env):
         raise _cannot_be_drawn(env)
     return make(env, **(parameters or {}))
 
 
 def _policy_parts(policy: Path, consult: Consult | str | None = None) -> tuple[World, Actors, Any]:
-    """Return the world, the greedy agents and the weights of a policy file, or of a run's policy."""
+    """Return the environment, the greedy agents and the weights of a policy file, or of a run's policy."""
     if is_foreign(id := named_environment(policy)):
-        raise _cannot_be_drawn(id)  # nor is it made: what a file names would run
+        raise _cannot_be_drawn(id)  # nor built, since that would run a program named by a file
     weights, config = learned_policy(policy)
     trainer: Any = config.trainer()
     return trainer.world, Actors(trainer.learner, Greedy(), consulting(consult, config, trainer)), weights
 
 
 def _cannot_be_drawn(id: str) -> UsageError:
-    return UsageError(f"{id} cannot be drawn: only the worlds that `consmarl list` shows can be watched.")
+    return UsageError(f"{id} cannot be drawn: only the environments listed by `consmarl list` can be watched.")
 
 
 def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Played]:
@@ -134,7 +134,7 @@ def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Play
 
 
 def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes: int, seed: int) -> Iterator[Played]:
-    """Play the best actions: the episodes that an evaluation with this seed and number of episodes plays."""
+    """Play the best actions: the same episodes as an evaluation with this seed and number of episodes."""
     played = _play_greedily(world, actors, num_episodes, parameters, jax.random.key(seed))
     states, batch = jax.device_get(played)
     for episode, length in enumerate(batch.num_steps.tolist()):
@@ -179,7 +179,7 @@ def _progress() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("frames, to go"),
+        TextColumn("frames, remaining"),
         TimeRemainingColumn(),
     )
     return Progress(*columns, console=console, disable=not console.is_terminal)
@@ -188,7 +188,7 @@ def _progress() -> Progress:
 def _shown(
     progress: Progress, world: World, episodes: Iterable[Played], num_episodes: int, view_of: int | None
 ) -> Iterator[Frame]:
-    """Draw episodes, and show how many frames there are and will be as far as is known."""
+    """Draw episodes and show the progress in frames, as far as their number is known."""
     total = num_episodes * (world.episode_limit + 1 + FRAMES_HELD_AT_END)
     task = progress.add_task(f"drawing {world.id}", total=total)
     for played in episodes:

@@ -1,1 +1,1 @@
-"""What one method changes in "episodes in, parameters out"; learners know nothing of sharing."""
+"""Learning methods: episodes in, parameters out. Learners know nothing of sharing."""

@@ -1,4 +1,4 @@
-"""Weights averaged over updates: steadier than the newest ones, which each batch pulls its own way."""
+"""Weights averaged over updates, which are steadier than the newest ones."""
 
 from typing import TypeVar
 
@@ -7,11 +7,11 @@ import jax.numpy as jnp
 
 TreeT = TypeVar("TreeT")
 
-# The average reaches back over the last tenth of all updates, but never over more than this many.
+# The average covers the last tenth of all updates, but never more than this many.
 SHARE_OF_UPDATES, MOST_UPDATES = 0.1, 2000
 
 
 def averaged_after(averaged: TreeT, online: TreeT, num_updates: jax.Array) -> TreeT:
-    """Return the exponential average after an update, `num_updates` having come before it."""
+    """Return the exponential average after an update that was preceded by `num_updates` others."""
     reach = jnp.clip(SHARE_OF_UPDATES * num_updates, 1.0, MOST_UPDATES)
     return jax.tree.map(lambda old, new: old + (new - old) / reach, averaged, online)

@@ -1,8 +1,8 @@
-"""Agents over devices: several devices share the agents of one run, each learning for its own.
+"""Distribute agents over devices: several devices share the agents of one run, each learning for its own.
 
-A mesh with the axis "agents" that is in force while the loop is compiled makes the difference; learners only say
-`map_agents`. What is cheap (playing, optimiser steps) every device does for itself, so that the devices speak to each
-other once an update, about the gradients.
+This is controlled by a mesh with the axis "agents" that is active while the loop is compiled; learners only call
+`map_agents`. Cheap work (acting, optimiser steps) is repeated on every device, so that devices communicate only
+once per update, to exchange gradients.
 """
 
 import os
@@ -16,18 +16,18 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from consmarl.errors import UsageError
 
 AGENTS = "agents"
-MOST_IN_ANY_CASE = 64  # devices: more than a machine's cores make no sense, but thousands are a slip of the pen
+MOST_IN_ANY_CASE = 64  # devices: more than a machine's cores make no sense, but thousands must be a typo
 
 
 def use_devices(num_devices: int) -> None:
-    """Have JAX make so many devices of the CPU's cores; it can do so only before anything has used it."""
+    """Let JAX split the CPU's cores into this many devices, which works only before JAX is first used."""
     if num_devices == 1:
         return
     if num_devices > (most := max(os.cpu_count() or 1, MOST_IN_ANY_CASE)):
         raise UsageError(f"devices can be at most {most} here, a core for each, not {num_devices:,}.")
     try:
         jax.config.update("jax_num_cpu_devices", num_devices)
-    except RuntimeError as error:  # JAX is in use already: what it has may suffice
+    except RuntimeError as error:  # JAX is already in use: its devices may suffice
         if len(jax.devices()) < num_devices:
             raise _too_few(num_devices) from error
 
@@ -48,9 +48,9 @@ def _too_few(num_devices: int) -> UsageError:
 
 
 def map_agents(function: Callable[[Any], Any], rows: Any) -> Any:
-    """Apply a function to one agent's rows after the other's; several devices each take their share.
+    """Apply a function to one agent's rows after another; several devices each take their share.
 
-    One after the other: one agent's arrays fit into a core's cache, six agents' do not.
+    One after another, because one agent's arrays fit into a core's cache, but those of six do not.
     """
     num_devices = dict(jax.sharding.get_abstract_mesh().shape).get(AGENTS, 1)
     if num_devices == 1:
@@ -59,7 +59,7 @@ def map_agents(function: Callable[[Any], Any], rows: Any) -> Any:
     num_missing = -num_agents % num_devices
 
     def filled(row: jax.Array) -> jax.Array:
-        # every device needs equally many agents: the last one fills up, and is cut off again
+        # every device needs the same number of agents: pad with the last one, and cut it off again
         return jnp.concatenate([row, *[row[-1:]] * num_missing]) if num_missing else row
 
     by_agent = PartitionSpec(AGENTS)
@@ -70,14 +70,14 @@ def map_agents(function: Callable[[Any], Any], rows: Any) -> Any:
 
 
 def everywhere(tree: Any) -> Any:
-    """Have arrays whole on every device, where there are several."""
+    """Replicate arrays on every device, if there are several."""
     if jax.sharding.get_abstract_mesh().empty:
         return tree
     return jax.lax.with_sharding_constraint(tree, PartitionSpec())
 
 
 def on_every_device(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Have every device do the same for itself, so that no step of it waits for another device."""
+    """Let every device do the same work, so that no step of it waits for another device."""
     if jax.sharding.get_abstract_mesh().empty:
         return function(*arguments)
     alike = PartitionSpec()
@@ -85,7 +85,7 @@ def on_every_device(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def placed(tree: Any, mesh: Mesh, *, by_agent: bool) -> Any:
-    """Put arrays on the mesh: whole everywhere, or each agent's rows on its own device where that comes out even."""
+    """Put arrays on the mesh: replicated, or with each agent's rows on its own device if they divide evenly."""
 
     def put(leaf: jax.Array) -> jax.Array:
         is_split = by_agent and leaf.ndim > 1 and leaf.shape[0] % mesh.size == 0

@@ -1,7 +1,7 @@
 """GA-Comm: an actor-critic whose agents listen to each other by hard and soft attention.
 
-One actor serves all agents: Linear → ReLU → GRU → what is heard from teammates → Linear. A central critic values what
-all agents see together, and its one-step error is everybody's advantage. It learns from each round's episodes once.
+One actor serves all agents: Linear → ReLU → GRU → messages from teammates → Linear. A central critic values all
+agents' observations together, and its one-step error is every agent's advantage. It learns once from each round.
 
 Axes: `[agent, row, …]` for the actor, where a row is an environment or a step of an episode; `[step, episode]` for the
 critic, which has no agents.
@@ -57,7 +57,7 @@ Critic = tuple[Linear, ...]
 
 
 class GACommState(NamedTuple):
-    """What GA-Comm learns and keeps."""
+    """GA-Comm's training state."""
 
     actor: ActorParameters
     critic: Critic
@@ -97,21 +97,21 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
 
     @property
     def networks(self) -> TeamNetworks:
-        """What the actor is told: observation, last action, and who is asking."""
+        """The actor's inputs: observation, last action, and the agent's id."""
         return TeamNetworks(self.spec, Weights.SHARED, self.hidden_size)
 
     @property
     def critic_optimiser(self) -> Optimiser:
-        """The critic's optimiser, which has a pace of its own."""
+        """The critic's optimiser, which has its own learning rate."""
         return dataclasses.replace(self.optimiser, learning_rate=self.critic_learning_rate)
 
     @property
     def critic_sizes(self) -> tuple[int, ...]:
-        """The sizes of the critic's layers: what all agents see, side by side, becomes one value."""
+        """The sizes of the critic's layers, from all agents' concatenated observations to one value."""
         return (self.spec.num_agents * self.spec.observation_size, self.critic_size, self.critic_size, 1)
 
     def init(self, key: jax.Array) -> GACommState:
-        """Draw weights; the target critic begins equal to the critic."""
+        """Draw initial weights; the target critic starts equal to the critic."""
         key_encoder, key_gru, key_attention, key_head, key_critic = jax.random.split(key, 5)
         actor = ActorParameters(
             *init_linear(key_encoder, self.networks.input_size, self.hidden_size),
@@ -141,7 +141,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
     def act(
         self, parameters: ActorParameters, memory: jax.Array, codes: jax.Array, last_actions: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Return the policies' logits; gates open and shut by chance in evaluation too."""
+        """Return the policies' logits; gates are sampled in evaluation, too."""
         num_agents, num_envs, _ = codes.shape
         inputs = jax.vmap(self.networks.inputs)(jnp.arange(num_agents), codes, last_actions)
         joined = (num_agents * num_envs, -1)
@@ -150,7 +150,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         return hidden, logits
 
     def noise(self, key: jax.Array, num_rows: int) -> jax.Array:
-        """Draw what opens and shuts gates by chance: [other, agent, row, 2]."""
+        """Draw the noise that opens and closes gates: [other, agent, row, 2]."""
         return draw_noise(key, self.spec.num_agents, num_rows)
 
     def decide(self, actor: ActorParameters, hidden: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -162,14 +162,14 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         """Return the hidden states of all agents in all steps: [agent, step · episode, hidden]."""
         num_agents, num_episodes, limit = batch.actions.shape
         inputs = jax.vmap(self.networks.episode_inputs)(jnp.arange(num_agents), batch.codes, batch.actions)
-        # agents and episodes are one axis to the unit, and what follows the last action decides nothing
+        # the GRU treats agents and episodes as one axis; the step after the last action is not needed
         by_step = inputs[:, :-1].swapaxes(0, 1).reshape(limit, num_agents * num_episodes, -1)
         hidden = unroll_trunk(actor, jnp.zeros((num_agents * num_episodes, self.hidden_size)), by_step)
         by_agent = hidden.reshape(limit, num_agents, num_episodes, -1).swapaxes(0, 1)
         return by_agent.reshape(num_agents, limit * num_episodes, -1)
 
     def update(self, state: GACommState, batch: EpisodeBatch, key: jax.Array) -> tuple[GACommState, Metrics]:
-        """Take one step down each loss; the actor's advantages are from before the critic's step."""
+        """Take one gradient step on each loss; the actor's advantages are computed before the critic's step."""
         _, num_episodes, limit = batch.actions.shape
         by_critic, (advantages, critic_metrics) = jax.grad(self.critic_loss, has_aux=True)(
             state.critic, state.target, batch
@@ -195,7 +195,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
     def critic_loss(
         self, critic: Critic, target: Critic, batch: EpisodeBatch
     ) -> tuple[jax.Array, tuple[jax.Array, Metrics]]:
-        """The mean δ² of δ = R + γ V̄(s') − V(s); also δ itself, [step, episode], and what is worth reporting."""
+        """Return the mean δ² of δ = R + γ V̄(s') − V(s), and δ itself, [step, episode], with metrics."""
         limit = batch.actions.shape[-1]
         seen = join_last(self.spec.observations(batch.codes).transpose(2, 1, 0, 3))  # s: [step + 1, episode, …]
         values_tm1 = apply_perceptron(critic, seen[:-1])[..., 0]
@@ -215,7 +215,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
     def actor_loss(
         self, actor: ActorParameters, advantages: jax.Array, batch: EpisodeBatch, noise: jax.Array
     ) -> tuple[jax.Array, Metrics]:
-        """−mean(δ · log π(a)) over agents and steps, the δ of a step being everybody's; and what is worth reporting."""
+        """Return −mean(δ · log π(a)) over agents and steps, where all agents share a step's δ, and metrics."""
         num_agents, num_episodes, limit = batch.actions.shape
         logits, gates = self.decide(actor, self.remember(actor, batch), noise)
         by_step = (num_agents, limit, num_episodes)
@@ -231,6 +231,6 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
 
 
 def _mean(values: jax.Array, mask: jax.Array) -> jax.Array:
-    """Return the mean of values [..., step, episode] over the steps that were played, or 0 of no values."""
+    """Return the mean of values [..., step, episode] over the steps that were played, or 0 if there are none."""
     played = jnp.broadcast_to(mask, values.shape)
     return jnp.sum(played * values) / jnp.maximum(jnp.sum(played), 1.0)

@@ -1,8 +1,8 @@
-"""I2Q: independent Q-learning as if the others did their best from the next step on.
+"""I2Q: independent Q-learning that assumes the others act optimally from the next step on.
 
-Three networks an agent: Q, which acts; Q^ss(h, h'), the value of getting from one memory to the next; and V(h), the
-best of these values as far as it was seen, by expectile regression. What follows a step is worth V(h') instead of what
-the others' present play makes of it. After the recurrent, discrete variant of the method's own code.
+Each agent has three networks: Q, which acts; Q^ss(h, h'), the value of a transition between two memories; and V(h), the
+best of these values as far as it was observed, by expectile regression. What follows a step is valued by V(h') rather
+than by the others' current behaviour. This is the recurrent, discrete variant of the method's own code.
 
 Axes: `[step, episode, …]`.
 """
@@ -26,7 +26,7 @@ from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron
 
 
 class I2QNetworks(NamedTuple):
-    """One agent's networks, or something for each of them; [agent, …] for a team."""
+    """One agent's networks, or one item for each of them; [agent, …] for a team."""
 
     action_value: Any  # Q, a `DRQNParameters`
     pair_value: Any  # Q^ss, a perceptron
@@ -34,7 +34,7 @@ class I2QNetworks(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """One agent's episodes, as its losses need them."""
+    """One agent's episodes, as needed by its losses."""
 
     inputs: jax.Array  # [step + 1, episode, input]
     actions: jax.Array  # int32 [step, episode]
@@ -44,7 +44,7 @@ class Experience(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """What the three networks learn towards, and from; all of it stands still."""
+    """The targets and fixed inputs of the three networks."""
 
     hidden_tm1: jax.Array  # h [step, episode, hidden], the target network's
     hidden_t: jax.Array  # h'
@@ -55,15 +55,15 @@ class Goals(NamedTuple):
 
 @dataclass(frozen=True)
 class I2Q(TDLearner):
-    """Independent Q-learning with ideal transitions; defaults are the paper's, and else the method's own code's."""
+    """Independent Q-learning with ideal transitions; defaults are the paper's, or else the method's own code's."""
 
     reward_of: RewardOf = RewardOf.INDIVIDUAL
     value_size: Size = 256
     """Width of the networks for ideal values [its own code: 256]."""
     expectile: Fraction = 0.52
-    """How far towards the best of what was seen the ideal value leans [its own code: 0.52]."""
+    """How far the ideal value leans towards the best that was observed [its own code: 0.52]."""
     ideal_weight: Fraction = 0.2
-    """Lambda, weight of the ideal goal beside the ordinary one [its own code: 0.2]."""
+    """Lambda, the weight of the ideal target relative to the ordinary one [its own code: 0.2]."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
         *TDLearner.metrics,
@@ -74,7 +74,7 @@ class I2Q(TDLearner):
 
     @property
     def networks(self) -> TeamNetworks:
-        """The networks that act: every agent has its own."""
+        """The networks that act; each agent has its own."""
         return TeamNetworks(self.spec, Weights.SEPARATE, self.hidden_size, self.head, self.footprints)
 
     @property
@@ -86,7 +86,7 @@ class I2Q(TDLearner):
         return (self.hidden_size, self.value_size, self.value_size, 1)
 
     def init(self, key: jax.Array) -> QState:
-        """Draw weights."""
+        """Draw initial weights."""
         key_action, key_pair, key_state = jax.random.split(key, 3)
         num_agents = self.spec.num_agents
 
@@ -98,20 +98,20 @@ class I2Q(TDLearner):
             perceptrons(key_pair, self._pair_sizes),
             perceptrons(key_state, self._state_sizes),
         )
-        # one optimiser and one norm for all agents' networks of a kind, as the method's own code has it
+        # one optimiser and one gradient norm for all agents' networks of a kind, as in the method's own code
         optimisers = I2QNetworks(*(self.optimiser.transformation().init(each) for each in online))
         return self.first_state(online, optimisers)
 
     def acting(self, online: I2QNetworks) -> Any:
-        """Return the networks of action values."""
+        """Return the action-value networks."""
         return online.action_value
 
     def acting_by(self, online: I2QNetworks, parameters: Any) -> I2QNetworks:
-        """Return networks of which those of action values have these parameters."""
+        """Return networks whose action-value networks have these parameters."""
         return online._replace(action_value=parameters)
 
     def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
-        """Take one step down each of the three losses."""
+        """Take one gradient step on each of the three losses."""
         del key
         batch = rewarded(batch, self.reward_of)
         of_agent = functools.partial(self._agent_gradient, settled=self.settled(state))
@@ -132,7 +132,7 @@ class I2Q(TDLearner):
         batch: EpisodeBatch,
         settled: jax.Array | None = None,
     ) -> tuple[Metrics, I2QNetworks]:
-        """Return the losses' gradient by one agent's networks, and what is worth reporting."""
+        """Return the gradient of the losses for one agent's networks, and metrics."""
         online, target = parameters
         experience = Experience(
             inputs=self.networks.episode_inputs(agent, codes, actions),
@@ -142,12 +142,12 @@ class I2Q(TDLearner):
             settled=settled,
         )
         goals = self._goals(target, experience)
-        # each loss moves one network alone, so the gradient of their sum is the three gradients
+        # each loss depends on one network only, so the gradient of the sum consists of the three gradients
         gradient, metrics = jax.grad(self._losses, has_aux=True)(online, goals, experience)
         return metrics, gradient
 
     def _goals(self, target: I2QNetworks, experience: Experience) -> Goals:
-        """Return what is learned towards, from the target networks."""
+        """Return the targets, computed with the target networks."""
         hiddens, values = self.networks.unroll(target.action_value, experience.inputs)
         hidden_tm1, hidden_t = hiddens[:-1], hiddens[1:]
         following = _scalar(target.state_value, hidden_t)

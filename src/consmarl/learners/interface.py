@@ -1,10 +1,10 @@
-"""What the loop asks of a learner, whichever method it is.
+"""The interface between the training loop and any learner.
 
-A learner is a frozen, hashable record of settings whose methods are pure. It acts for the whole team at once, so
-methods whose agents exchange messages fit as well as independent ones; its state is a pytree of its own making, so
-mixers, critics and further networks fit; it gets whole episodes of all agents, so learning from others' does too.
-Learners without replay say so by `is_on_policy`, and are given the episodes just played. What a team decided for a
-whole episode, such as the strategy that it follows, goes with the episode as its `notes`.
+A learner is a frozen, hashable dataclass of settings whose methods are pure. It acts for the whole team at once, which
+suits methods with communication as well as independent ones; its state is any pytree, so mixers, critics and further
+networks fit; and it receives whole episodes of all agents, so it can learn from others' episodes, too.
+Learners without replay set `is_on_policy` and receive the episodes just played. What a team decides for a
+whole episode, such as the strategy that it follows, is stored with the episode as its `notes`.
 
 Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning.
 """
@@ -46,25 +46,25 @@ class HasTeam(Protocol):
 
     @property
     def observation_scale(self) -> NDArray[np.float32]:
-        """What codes are multiplied with."""
+        """Factors that turn codes into observations."""
 
 
 @dataclass(frozen=True)
 class TeamSpec:
-    """What a learner has to know of a world."""
+    """What a learner needs to know about an environment."""
 
     num_agents: int
     num_actions: int
     observation_scale: tuple[float, ...]
-    ground: Ground | None = None  # where observations tell an agent's place
+    ground: Ground | None = None  # if observations contain an agent's position
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types."""
+        """Convert values to their types."""
         settle(self)
 
     @classmethod
     def of(cls, world: HasTeam) -> "TeamSpec":
-        """Read it off a world."""
+        """Read the specification from an environment."""
         scale = tuple(world.observation_scale.tolist())
         return cls(world.num_agents, world.num_actions, scale, getattr(world, "ground", None))
 
@@ -86,8 +86,8 @@ class EpisodeBatch(NamedTuple):
     actions: jax.Array  # uint8 [agent, episode, step]
     rewards: jax.Array  # float32 [agent, episode, step]
     num_steps: jax.Array  # int32 [episode]
-    terminated: jax.Array  # bool [episode]: it ended because the task was over, not for want of time
-    epsilon: jax.Array  # float32 [episode, step], with which actions were chosen
+    terminated: jax.Array  # bool [episode]: it ended because the task was over, not because time ran out
+    epsilon: jax.Array  # float32 [episode, step], used for choosing actions
     notes: Any = ()  # [episode, …], what the learner wants to be kept with an episode
 
 
@@ -95,7 +95,7 @@ BY_AGENT = ("codes", "actions", "rewards")  # these have agents before episodes
 
 
 def map_episodes(function: Callable[..., Any], *batches: EpisodeBatch) -> EpisodeBatch:
-    """Apply a function of (number of the axis of episodes, a leaf of each batch) to all leaves."""
+    """Apply a function of (index of the episode axis, a leaf of each batch) to all leaves."""
     return EpisodeBatch(
         *(
             jax.tree.map(functools.partial(function, int(name in BY_AGENT)), *(getattr(each, name) for each in batches))
@@ -105,10 +105,10 @@ def map_episodes(function: Callable[..., Any], *batches: EpisodeBatch) -> Episod
 
 
 class Scores(enum.Enum):
-    """What the scores of actions are."""
+    """What the scores of actions mean."""
 
-    VALUES = "values"  # what an action is worth: teammates can advise on it
-    LOGITS = "logits"  # of a policy to draw from
+    VALUES = "values"  # action values, on which teammates can advise
+    LOGITS = "logits"  # logits of a policy to sample from
 
 
 class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
@@ -117,40 +117,40 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
     spec: TeamSpec
     is_on_policy: bool = False
     scores: Scores = Scores.VALUES
-    metrics: ClassVar[tuple[Metric, ...]] = ()  # what `update` reports, in the order that a reader wants
+    metrics: ClassVar[tuple[Metric, ...]] = ()  # what `update` reports, in display order
 
     def __post_init__(self) -> None:
-        """Bring settings that were given as words or dicts into their types."""
+        """Convert settings given as strings or dicts to their types."""
         settle(self)
 
     @abc.abstractmethod
     def init(self, key: jax.Array) -> StateT:
-        """Return the first state: weights, targets, optimiser, counts."""
+        """Return the initial state: weights, targets, optimiser, counts."""
 
     @abc.abstractmethod
     def parameters(self, state: StateT) -> ParametersT:
-        """Return what acting needs while the team learns."""
+        """Return the parameters for acting during training."""
 
     def evaluated_parameters(self, state: StateT) -> ParametersT:
-        """Return what acting needs when the policy is evaluated or written to a file."""
+        """Return the parameters for evaluation and export."""
         return self.parameters(state)
 
     @abc.abstractmethod
     def begin(self, parameters: ParametersT, key: jax.Array, codes: jax.Array) -> MemoryT:
-        """Return the team's memory at the start of episodes whose first observations are `codes`."""
+        """Return the team's memory at the start of episodes with first observations `codes`."""
 
     @abc.abstractmethod
     def act(
         self, parameters: ParametersT, memory: MemoryT, codes: jax.Array, last_actions: jax.Array, key: jax.Array
     ) -> tuple[MemoryT, jax.Array]:
-        """Return the memory after this step and every action's score [agent, env, action], the largest being best."""
+        """Return the memory after this step and every action's score [agent, env, action]; higher is better."""
 
     @abc.abstractmethod
     def update(self, state: StateT, batch: EpisodeBatch, key: jax.Array) -> tuple[StateT, Metrics]:
         """Learn from a batch once."""
 
     def having_learned(self, state: StateT, parameters: ParametersT) -> StateT:
-        """Return a first state whose agents act by parameters that were learned elsewhere."""
+        """Return an initial state whose agents act with parameters that were learned elsewhere."""
         del state, parameters
         raise UsageError("this method cannot begin with networks that were learned elsewhere.")
 
@@ -160,7 +160,7 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
         raise UsageError("this method has no networks of the agents' own, so none of them can be replaced.")
 
     def notes(self, memory: MemoryT) -> Any:
-        """Return what is to be kept with the episodes that ended with this memory: [env, …]."""
+        """Return the data to store with the episodes that ended with this memory: [env, …]."""
         del memory
         return ()
 

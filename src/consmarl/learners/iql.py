@@ -18,7 +18,7 @@ from consmarl.networks.drqn import DRQNParameters
 
 
 class TargetMemory(enum.Enum):
-    """From where on the target network remembers."""
+    """Where the target network's memory starts."""
 
     NEXT_OBSERVATIONS = "next-observations"  # the authors' code: it never sees the first observation
     WHOLE_EPISODE = "whole-episode"
@@ -31,9 +31,9 @@ class IQL(TDLearner):
     weights: Weights = Weights.SEPARATE
     reward_of: RewardOf = RewardOf.INDIVIDUAL
     target_memory: TargetMemory = TargetMemory.NEXT_OBSERVATIONS
-    """From where on the target network remembers [C: next-observations]."""
+    """Where the target network's memory starts [C: next-observations]."""
     double_q: bool = False
-    """Whether the online network says which action is best [P: no; ours: yes for VDN and QMIX]."""
+    """Whether the online network selects the best action [P: no; ours: yes for VDN and QMIX]."""
 
     @property
     def networks(self) -> TeamNetworks:
@@ -41,12 +41,12 @@ class IQL(TDLearner):
         return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head, self.footprints)
 
     def init(self, key: jax.Array) -> QState:
-        """Draw weights."""
+        """Draw initial weights."""
         online = self.networks.init(key)
         return self.first_state(online, jax.vmap(self.optimiser.transformation().init)(online))
 
     def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
-        """Take one step down the loss, for every network on its own."""
+        """Take one gradient step on the loss, for each network separately."""
         del key
         batch = rewarded(batch, self.reward_of)
         metrics, gradients = self.gradients(state.online, state.target, batch, self.settled(state))
@@ -57,7 +57,7 @@ class IQL(TDLearner):
     def gradients(
         self, online: DRQNParameters, target: DRQNParameters, batch: EpisodeBatch, settled: jax.Array | None = None
     ) -> tuple[Metrics, Any]:
-        """Return what is worth reporting and the gradient, for every network."""
+        """Return metrics and the gradient, for every network."""
         of_agent = functools.partial(self.agent_gradient, settled=settled)
         return self.networks.gradients(of_agent, (online, target), batch)
 

@@ -1,9 +1,9 @@
-"""MAVEN: a team draws one of several strategies for a whole episode, and follows it together.
+"""MAVEN: a team draws one of several strategies for a whole episode and follows it together.
 
-Agents' values depend on the strategy z. A mixer teaches them as in QMIX; a discriminator that guesses z from what the
-team would do makes strategies different (a lower bound on their mutual information); and a policy over strategies
-learns which of them pay. Without that commitment a team explores one step at a time, and misses what takes several
-together.
+Agents' values depend on the strategy z. A mixer trains them as in QMIX; a discriminator that guesses z from the team's
+intended actions keeps strategies distinct (a lower bound on their mutual information); and a policy over strategies
+learns which of them pay off. Without that commitment, a team explores one step at a time and misses what takes
+several steps together.
 
 Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 """
@@ -38,7 +38,7 @@ from consmarl.records import internal
 
 
 class StrategicAgent(NamedTuple):
-    """The network that acts for all agents: a DRQN whose last layer is made from strategy and agent."""
+    """The network that acts for all agents: a DRQN whose last layer is generated from strategy and agent."""
 
     encoder_weights: jax.Array  # [input, hidden]
     encoder_bias: jax.Array  # [hidden]
@@ -55,7 +55,7 @@ class Actor(NamedTuple):
 
 
 class Discriminator(NamedTuple):
-    """Guesses the strategy from what a team would do and what it sees, step by step."""
+    """Guesses the strategy from the team's intended actions and observations, step by step."""
 
     gru: GRUParameters
     guess: tuple[Linear, ...]
@@ -78,7 +78,7 @@ class MavenMemory(NamedTuple):
 
 
 class MavenNotes(NamedTuple):
-    """What is kept with an episode."""
+    """What is stored with an episode."""
 
     strategy: jax.Array  # z, int32 [episode]
     probability: jax.Array  # float32 [episode], with which it was drawn
@@ -90,11 +90,11 @@ class MAVEN(QMIX):
 
     double_q: bool = False
     num_strategies: Annotated[int, at_least(2)] = 16
-    """How many strategies a team has [C: 16]."""
+    """Number of strategies [C: 16]."""
     information_weight: NotNegative = 0.001
     """Lambda_MI, weight of the discriminator's loss [C: 0.001]."""
     entropy_weight: NotNegative = 0.1
-    """Weight of the entropy of the policy over strategies: a strategy that is so many standard deviations better is e
+    """Weight of the entropy of the policy over strategies: a strategy that is this many standard deviations better is e
     times as likely [ours: 0.1; C: 0.001, unused there]."""
     max_importance: float = internal(10.0)  # bound on π(z|s) / probability at the time of drawing
     policy_size: int = internal(128)
@@ -109,13 +109,13 @@ class MAVEN(QMIX):
     )
 
     def __post_init__(self) -> None:
-        """One network acts for all agents."""
+        """Check that one network acts for all agents."""
         super().__post_init__()
         if self.weights is not Weights.SHARED:
             raise UsageError("maven has one network for all agents: leave out --weights, or choose shared.")
 
     def init_networks(self, key: jax.Array) -> MavenNetworks:
-        """Draw all weights."""
+        """Draw all initial weights."""
         key_agent, key_mixer, key_policy, key_gru, key_guess = jax.random.split(key, 5)
         num_strategies, size = self.num_strategies, self.discriminator_size
         policy = init_perceptron(key_policy, (self._state_size, self.policy_size, num_strategies))
@@ -147,7 +147,7 @@ class MAVEN(QMIX):
         return self.spec.num_agents * self.spec.num_actions + self._state_size
 
     def transformation(self) -> optax.GradientTransformation:
-        """Values and discriminator step together; the policy over strategies has an optimiser of its own."""
+        """Optimise values and discriminator together; the policy over strategies has its own optimiser."""
 
         def labels(networks: MavenNetworks) -> MavenNetworks:
             as_values = jax.tree.map(lambda _: "values", networks)
@@ -158,7 +158,7 @@ class MAVEN(QMIX):
         return optax.partition({"values": each, "strategies": each}, labels)
 
     def begin(self, parameters: Actor, key: jax.Array, codes: jax.Array) -> MavenMemory:
-        """Draw every team's strategy by what it sees at first."""
+        """Draw every team's strategy, given its first observations."""
         states = join_last(self.spec.observations(codes.swapaxes(0, 1)))
         log_policy = jax.nn.log_softmax(apply_perceptron(parameters.strategy_policy, states))
         strategy = jax.random.categorical(key, log_policy)
@@ -171,7 +171,7 @@ class MAVEN(QMIX):
         )
 
     def notes(self, memory: MavenMemory) -> MavenNotes:
-        """Keep the strategy with its episode."""
+        """Store the strategy with its episode."""
         return MavenNotes(memory.strategy[0], memory.probability[0])
 
     def act(
@@ -198,7 +198,7 @@ class MAVEN(QMIX):
         """Return values [step, episode, action] of hidden states [step, episode, hidden] under strategies [episode]."""
 
         def made_by(layer: Linear) -> jax.Array:
-            # one-hot vectors of strategy and agent pick rows, so the layer needs no matrix product
+            # one-hot vectors of strategy and agent select rows, so no matrix product is needed
             return layer.weights[strategy] + (layer.weights[self.num_strategies + agent] + layer.bias)[None, :]
 
         weights = made_by(agent_network.head_weights).reshape(-1, self.hidden_size, self.networks.num_outputs)

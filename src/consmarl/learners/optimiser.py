@@ -1,4 +1,4 @@
-"""Optimisers by name, each with gradients clipped by their norm, and a learning rate that may fall over a run."""
+"""Optimisers by name, each with gradient-norm clipping and a learning rate that may decrease over a run."""
 
 import abc
 import dataclasses
@@ -13,15 +13,15 @@ from consmarl.records import settle
 
 @dataclass(frozen=True)
 class Optimiser(abc.ABC):
-    """Settings that all optimisers have."""
+    """Settings shared by all optimisers."""
 
     learning_rate: float = 5e-4
     max_gradient_norm: float = 10.0
-    final_share: float = 1.0  # of the learning rate, which falls to it in equal parts within `anneal_updates`
+    final_share: float = 1.0  # of the learning rate, which decreases linearly to it over `anneal_updates`
     anneal_updates: int = 1
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types."""
+        """Convert values to their types."""
         settle(self)
 
     def transformation(self) -> optax.GradientTransformation:
@@ -30,7 +30,7 @@ class Optimiser(abc.ABC):
 
     @abc.abstractmethod
     def rule(self, rate: Any) -> optax.GradientTransformation:
-        """Return what makes a step of a clipped gradient, at a learning rate that is a number or a schedule."""
+        """Return the update rule for clipped gradients, with a constant or scheduled learning rate."""
 
     def _rate(self) -> Any:
         if self.final_share == 1:
@@ -40,7 +40,7 @@ class Optimiser(abc.ABC):
 
 @dataclass(frozen=True)
 class RMSprop(Optimiser):
-    """RMSprop as the paper's runs had it: g/(√v + ε), ε outside the root as in PyTorch."""
+    """RMSprop as in the paper's runs: g/(√v + ε), with ε outside the root as in PyTorch."""
 
     decay: float = 0.99  # α
     epsilon: float = 1e-8
@@ -67,11 +67,11 @@ class OptimiserKind(enum.Enum):
 
     @classmethod
     def of(cls, optimiser: Optimiser) -> "OptimiserKind":
-        """Return what kind an optimiser is of."""
+        """Return the kind of an optimiser."""
         return next(kind for kind, built in _BUILT.items() if type(optimiser) is built)
 
     def like(self, other: Optimiser, **changes: Any) -> Optimiser:
-        """Return one of this kind with the settings that it has in common with another, but for `changes`."""
+        """Return an optimiser of this kind with the settings it shares with another, except for `changes`."""
         kind = _BUILT[self]
         there, known = vars(other), {each.name for each in dataclasses.fields(kind)}
         return kind(**{name: value for name, value in (there | changes).items() if name in known})

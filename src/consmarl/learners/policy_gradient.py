@@ -1,4 +1,4 @@
-"""Policies that are learned directly, an equation a function."""
+"""Policy gradients, one function per equation."""
 
 import jax
 import jax.numpy as jnp
@@ -12,5 +12,5 @@ def mixed_log_policy(logits: jax.Array, epsilon: jax.Array) -> jax.Array:
 
 
 def policy_gradient_loss(log_probabilities: jax.Array, advantages: jax.Array, mask: jax.Array) -> jax.Array:
-    """Return −mean(A · log π(a)) over the steps that were played; no gradient goes through the advantages."""
+    """Return −mean(A · log π(a)) over the steps that were played; advantages are not differentiated."""
     return -jnp.sum(mask * jax.lax.stop_gradient(advantages) * log_probabilities) / jnp.sum(mask)

@@ -1,4 +1,4 @@
-"""Acting on recurrent Q-networks: what all methods have in common whose agents remember and value for themselves."""
+"""Acting with recurrent Q-networks: what all methods share whose agents have their own memories and values."""
 
 import abc
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Whose reward is learned from."""
+"""Whose reward agents learn from."""
 
 import enum
 

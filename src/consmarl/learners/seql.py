@@ -1,4 +1,4 @@
-"""SEQL, shared-experience Q-learning: every agent learns from everybody's episodes, through its own network."""
+"""SEQL, shared-experience Q-learning: every agent learns from all agents' episodes, through its own network."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ class SEQL(IQL):
     """IQL whose loss has a second part: the same temporal-difference error on the other agents' episodes."""
 
     others_weight: NotNegative = 1.0
-    """Lambda, what others' episodes count beside one's own [its own code: 1]."""
+    """Lambda, the weight of others' episodes relative to an agent's own [its own code: 1]."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
         *IQL.metrics,
@@ -29,7 +29,7 @@ class SEQL(IQL):
     )
 
     def __post_init__(self) -> None:
-        """Experience is shared between networks, so there have to be several."""
+        """Check that there are several networks, since experience is shared between them."""
         super().__post_init__()
         if self.weights is Weights.SHARED:
             raise UsageError(
@@ -59,7 +59,7 @@ class SEQL(IQL):
         return map_agents(of_student, (agents, online, target))
 
     def _weights(self, is_own: jax.Array) -> jax.Array:
-        """Return how much each agent's episodes count: [agent].
+        """Return the weight of each agent's episodes: [agent].
 
         Steps of an episode are the same for all agents, so the mean over all the others' steps is the mean of means.
         """

@@ -1,6 +1,6 @@
-"""Temporal-difference learning, an equation a function: unbatched in agents, over whole episodes.
+"""Temporal-difference learning, one function per equation: for one agent, over whole episodes.
 
-Axes: `[step, episode, …]`, as the recurrent networks have them.
+Axes: `[step, episode, …]`, as in the recurrent networks.
 """
 
 import enum
@@ -12,11 +12,11 @@ import jax.numpy as jnp
 
 
 class Target(enum.Enum):
-    """What a value is learned towards."""
+    """What a value is regressed towards."""
 
-    ONE_STEP = "one-step"  # the paper's: the reward, then the target network's value of what follows
-    WATKINS = "watkins"  # Watkins' Q(λ): what really followed, until an action was not the best one
-    OPTIMISTIC = "optimistic"  # Watkins', and past such an action too if it turned out better than expected
+    ONE_STEP = "one-step"  # the paper's: the reward, plus the target network's value of what follows
+    WATKINS = "watkins"  # Watkins' Q(λ): the observed return, until an action was not the best one
+    OPTIMISTIC = "optimistic"  # Watkins', but continued past such an action if it turned out better than expected
 
 
 def step_mask(num_steps: jax.Array, limit: int) -> jax.Array:
@@ -25,9 +25,9 @@ def step_mask(num_steps: jax.Array, limit: int) -> jax.Array:
 
 
 def continues(num_steps: jax.Array, terminated: jax.Array, limit: int, *, bootstrap_time_limit: bool) -> jax.Array:
-    """Return 1 where a value follows the step, 0 where the episode ended with it: float32 [step, episode].
+    """Return 1 if a value follows the step, 0 if the episode ended with it: float32 [step, episode].
 
-    The paper's way ends an episode at its time limit as at any other end; with `bootstrap_time_limit` only an end of
+    In the paper, the time limit ends an episode like any other end; with `bootstrap_time_limit` only the end of
     the task itself is final.
     """
     is_last = jnp.arange(limit)[:, None] == num_steps[None, :] - 1
@@ -42,7 +42,7 @@ def chosen_values(values: jax.Array, actions: jax.Array) -> jax.Array:
 
 
 def td_targets(rewards_t: jax.Array, continues_t: jax.Array, values_t: jax.Array, discount: float) -> jax.Array:
-    """The y of Eq. 3: r + γ v', without what follows a final step; v' [step, episode] is the best action's value."""
+    """Return y of Eq. 3: r + γ v', without v' after a final step; v' [step, episode] is the best action's value."""
     return rewards_t + discount * continues_t * values_t
 
 
@@ -60,10 +60,10 @@ def lambda_targets(
     trace_decay: float,
     discount: float,
 ) -> jax.Array:
-    """Q(λ): G_t = r_t + γ [(1 − c_t) v_t + c_t G_{t+1}], without what follows a final step: [step, episode].
+    """Q(λ): G_t = r_t + γ [(1 − c_t) v_t + c_t G_{t+1}], without the second term after a final step: [step, episode].
 
     v_t is the value of what follows the step. c_t = λ where `keeps_trace_t`, and elsewhere λ times `optimism_t` if
-    G_{t+1} turned out to be more than v_t, or else 0, which is the one-step target.
+    G_{t+1} turned out to exceed v_t, and 0 otherwise, which gives the one-step target.
     """
 
     def step_back(return_t: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
@@ -77,13 +77,13 @@ def lambda_targets(
 
 
 class Followed(NamedTuple):
-    """What targets are made of."""
+    """The ingredients of targets."""
 
     rewards: jax.Array  # [step, episode]
-    continues: jax.Array  # [step, episode], 1 where a value follows
-    values: jax.Array  # [step, episode], of what follows, according to the target network
+    continues: jax.Array  # [step, episode], 1 if a value follows
+    values: jax.Array  # [step, episode], of what follows, by the target network
     has_next: jax.Array  # bool [step, episode], whether another step was played
-    is_best: jax.Array  # bool [step, episode], whether the action taken next counts as the best one
+    is_best: jax.Array  # bool [step, episode], whether the next action taken counts as the best one
     settled: jax.Array | None  # how far the learner has settled, from 0 to 1; None if it never does
     trace_decay: float  # λ
     discount: float  # γ
@@ -108,11 +108,11 @@ def watkins_targets(followed: Followed, optimism: jax.Array | float = 0.0) -> ja
 
 
 def optimistic_targets(followed: Followed) -> jax.Array:
-    """Return optimistic targets; optimism finds out what pays, and fades once the learner settles."""
+    """Return optimistic targets; optimism discovers what pays off, and fades once the learner settles."""
     return watkins_targets(followed, 1.0 if followed.settled is None else 1 - followed.settled)
 
 
-# another target is another line here, and a member of `Target`
+# a new target needs one more line here, and a member of `Target`
 TARGETS: dict[Target, Callable[[Followed], jax.Array]] = {
     Target.ONE_STEP: one_step_targets,
     Target.WATKINS: watkins_targets,
@@ -121,7 +121,7 @@ TARGETS: dict[Target, Callable[[Followed], jax.Array]] = {
 
 
 def expectile_weights(predictions: jax.Array, targets: jax.Array, expectile: float) -> jax.Array:
-    """Return what each squared error counts: the expectile where the target is above the prediction, else the rest."""
+    """Return each squared error's weight: the expectile if the target is above the prediction, else 1 − expectile."""
     return jnp.where(targets > predictions, expectile, 1 - expectile)
 
 

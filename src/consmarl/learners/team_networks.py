@@ -1,4 +1,4 @@
-"""A team's recurrent Q-networks: one for each agent, or one for all that is told who is asking."""
+"""A team's recurrent Q-networks: one per agent, or a shared one that is given the agent's id."""
 
 import enum
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from consmarl.networks.footprints import first_way, scale_of_told, told, told_in
 
 
 class Weights(enum.Enum):
-    """Whether agents have weights of their own."""
+    """Whether agents have their own weights."""
 
     SEPARATE = "separate"
     SHARED = "shared"
@@ -27,18 +27,18 @@ class Memory(NamedTuple):
     """What agents remember from step to step; [agent, env, …]."""
 
     hidden: jax.Array  # [agent, env, hidden]
-    way: Any = ()  # `Way` [agent, env, cell], or () where networks are not told
+    way: Any = ()  # `Way` [agent, env, cell], or () without footprints
 
 
 @dataclass(frozen=True)
 class TeamNetworks:
-    """The networks of a team; parameters have a first axis of networks, n or 1 long."""
+    """The networks of a team; parameters have a leading axis of networks, of length n or 1."""
 
     spec: TeamSpec
     weights: Weights = Weights.SEPARATE
     hidden_size: int = 64
     head: Head = Head.PLAIN
-    footprints: bool = False  # whether networks are told their agent's own way, as `networks.footprints` says
+    footprints: bool = False  # whether networks are given their agent's own path; see `networks.footprints`
 
     @property
     def is_shared(self) -> bool:
@@ -47,29 +47,29 @@ class TeamNetworks:
 
     @property
     def num_networks(self) -> int:
-        """How many networks there are."""
+        """Number of networks."""
         return 1 if self.is_shared else self.spec.num_agents
 
     @property
     def input_size(self) -> int:
-        """Observation, last action, who is asking where that matters, and footprints."""
+        """Size of observation, last action, agent id (if weights are shared) and footprints."""
         size = self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
         return size + (len(scale_of_told(self.ground.view)) if self.footprints else 0)
 
     @property
     def ground(self) -> Ground:
-        """Where footprints are left."""
+        """The grid on which footprints are left."""
         if self.spec.ground is None:
             raise UsageError("footprints take observations that begin with an agent's row and column on a grid.")
         return self.spec.ground
 
     @property
     def num_outputs(self) -> int:
-        """How many numbers a network puts out."""
+        """Number of outputs of a network."""
         return self.head.num_outputs(self.spec.num_actions)
 
     def init(self, key: jax.Array) -> DRQNParameters:
-        """Draw the weights of every network."""
+        """Draw the initial weights of every network."""
         keys = jax.random.split(key, self.num_networks)
         return jax.vmap(lambda key: init_drqn(key, self.input_size, self.hidden_size, self.num_outputs))(keys)
 
@@ -94,7 +94,7 @@ class TeamNetworks:
         return memory._replace(hidden=flat_hidden.reshape(apart)), self.head.values(flat_outputs).reshape(apart)
 
     def step_inputs(self, memory: Memory, codes: jax.Array, last_actions: jax.Array) -> tuple[Memory, jax.Array]:
-        """Return all agents' inputs in a step, and their memories with the footprints that they leave now."""
+        """Return all agents' inputs in a step, and their memories including the current footprints."""
         if self.footprints:
             place = _place(codes)
             way = with_step(memory.way, *place, *self.ground)
@@ -102,7 +102,7 @@ class TeamNetworks:
         return memory, jax.vmap(self.inputs)(jnp.arange(self.spec.num_agents), codes, last_actions)
 
     def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
-        """One agent's inputs: codes [..., code], footprints among them where there are any, last actions [...]."""
+        """Return one agent's inputs: codes [..., code], including any footprints, and last actions [...]."""
         size = self.spec.observation_size
         parts = [self.spec.observations(codes[..., :size]), one_hot_actions(last_actions, self.spec.num_actions)]
         if self.footprints:
@@ -114,14 +114,14 @@ class TeamNetworks:
         return jnp.concatenate(parts, axis=-1)
 
     def episode_inputs(self, agent: jax.Array, codes: jax.Array, actions: jax.Array) -> jax.Array:
-        """One agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
+        """Return one agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
         before_first = jnp.full((len(actions), 1), -1)
         last_actions = jnp.concatenate([before_first, actions.astype(jnp.int32)], axis=1)
         return self.inputs(agent, self.noticed(codes).swapaxes(0, 1), last_actions.T)
 
     def noticed(self, codes: jax.Array) -> jax.Array:
-        """Return whole episodes' codes [..., step + 1, code] with footprints beside them, if they are wanted."""
-        if not self.footprints or codes.shape[-1] > self.spec.observation_size:  # they are there already
+        """Return whole episodes' codes [..., step + 1, code] with footprints appended, if they are enabled."""
+        if not self.footprints or codes.shape[-1] > self.spec.observation_size:  # already there
             return codes
         rows, columns = (jnp.moveaxis(each, -1, 0) for each in _place(codes))
         return _beside(codes, jnp.moveaxis(told_in_episodes(rows, columns, *self.ground), 0, -2))
@@ -132,7 +132,7 @@ class TeamNetworks:
         return hiddens, self.head.values(outputs)
 
     def by_agent(self, parameters: Any) -> Any:
-        """Return every agent's parameters: [agent, …], however many networks there are."""
+        """Return every agent's parameters: [agent, …], regardless of the number of networks."""
         num_agents = self.spec.num_agents
         return jax.tree.map(lambda stacked: jnp.broadcast_to(stacked, (num_agents, *stacked.shape[1:])), parameters)
 

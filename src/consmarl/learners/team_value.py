@@ -1,7 +1,7 @@
-"""Learning a value of the team that is put together from the agents' own: what VDN, QMIX and MAVEN have in common.
+"""Learning a team value that combines the agents' values: what VDN, QMIX and MAVEN have in common.
 
-Agents act on their own values; in learning a mixer makes one value of those of the chosen actions, and the team's
-reward teaches that. What a method adds is its mixer.
+Agents act on their own values; for learning, a mixer combines the values of the chosen actions into one, which is
+trained on the team's reward. Methods differ in their mixers.
 
 Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 """
@@ -35,15 +35,15 @@ class ValueNetworks(NamedTuple):
 
 @dataclass(frozen=True)
 class TeamValue(TDLearner):
-    """A learner of the team's value; subclasses bring the mixer."""
+    """A learner of a team value; subclasses define the mixer."""
 
     weights: Weights = Weights.SHARED
     double_q: bool = True
-    """Whether the online network says which action is best [ours: yes; C: no for MAVEN]."""
+    """Whether the online network selects the best action [ours: yes; C: no for MAVEN]."""
 
     @abc.abstractmethod
     def init_mixer(self, key: jax.Array) -> Any:
-        """Draw the mixer's weights."""
+        """Draw the mixer's initial weights."""
 
     @abc.abstractmethod
     def mix(self, mixer: Any, values: jax.Array, states: jax.Array) -> jax.Array:
@@ -55,16 +55,16 @@ class TeamValue(TDLearner):
         return TeamNetworks(self.spec, self.weights, self.hidden_size, self.head, self.footprints)
 
     def init_networks(self, key: jax.Array) -> Any:
-        """Draw all weights."""
+        """Draw all initial weights."""
         key_agents, key_mixer = jax.random.split(key)
         return ValueNetworks(self.networks.init(key_agents), self.init_mixer(key_mixer))
 
     def transformation(self) -> optax.GradientTransformation:
-        """Return what makes steps of gradients: one optimiser, and one norm to clip, for everything."""
+        """Return the optimiser: one for everything, with a single gradient norm to clip."""
         return self.optimiser.transformation()
 
     def init(self, key: jax.Array) -> QState:
-        """Draw weights."""
+        """Draw initial weights."""
         online = self.init_networks(key)
         return self.first_state(online, self.transformation().init(online))
 
@@ -73,16 +73,16 @@ class TeamValue(TDLearner):
         return online.agents
 
     def acting_by(self, online: Any, parameters: Any) -> Any:
-        """Return networks of which the agents' have these parameters."""
+        """Return networks whose agents have these parameters."""
         return online._replace(agents=parameters)
 
     def with_agents(self, state: QState, other: QState, is_other: NDArray[np.bool_]) -> QState:
-        """Refuse it: what an agent's value means depends on the mixer, which is the whole team's."""
+        """Refuse: an agent's values are meaningful only with the mixer, which belongs to the whole team."""
         del state, other, is_other
         raise UsageError("the team learns one value together, so none of its agents can be replaced.")
 
     def update(self, state: QState, batch: EpisodeBatch, key: jax.Array) -> tuple[QState, Metrics]:
-        """Take one step down the loss."""
+        """Take one gradient step on the loss."""
         del key
         gradient, metrics = jax.grad(self.loss, has_aux=True)(state.online, state.target, batch, self.settled(state))
         changes, optimiser = self.transformation().update(gradient, state.optimiser)
@@ -92,7 +92,7 @@ class TeamValue(TDLearner):
     def loss(
         self, online: Any, target: Any, batch: EpisodeBatch, settled: jax.Array | None = None
     ) -> tuple[jax.Array, Metrics]:
-        """Return the loss, and what is worth reporting."""
+        """Return the loss and metrics."""
         return self.team_loss(online, target, self.action_values(online.agents, batch), batch, settled)
 
     def action_values(self, agents: Any, batch: EpisodeBatch) -> jax.Array:
@@ -108,13 +108,13 @@ class TeamValue(TDLearner):
         return values
 
     def team_states(self, batch: EpisodeBatch) -> jax.Array:
-        """Return all agents' observations side by side: [step + 1, episode, agent · observation]."""
+        """Return all agents' observations, concatenated: [step + 1, episode, agent · observation]."""
         return join_last(self.spec.observations(batch.codes.transpose(2, 1, 0, 3)))
 
     def team_loss(
         self, online: Any, target: Any, values: jax.Array, batch: EpisodeBatch, settled: jax.Array | None = None
     ) -> tuple[jax.Array, Metrics]:
-        """Return the error of the team's value, and what is worth reporting."""
+        """Return the error of the team's value, and metrics."""
         states = self.team_states(batch)
         taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
         total = self.mix(online.mixer, td.chosen_values(values[:, :-1], taken), states[:-1])
@@ -126,7 +126,7 @@ class TeamValue(TDLearner):
     def _following(
         self, target: Any, online_values_t: jax.Array, actions: jax.Array, states_t: jax.Array, batch: EpisodeBatch
     ) -> Following:
-        """Return what follows each step if everybody does what is best: Q̄_tot(s', best actions)."""
+        """Return what follows each step if all agents act optimally: Q̄_tot(s', best actions)."""
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
         each = jax.vmap(following_best, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)

@@ -1,6 +1,6 @@
-"""Learning action values by temporal differences: what every Q-learner here has in common.
+"""Learning action values by temporal differences: what all Q-learners here have in common.
 
-A method says what its values are; targets, masks and the loss are the same for all.
+A method defines its values; targets, masks and the loss are the same for all.
 Axes: `[step, episode, …]`.
 """
 
@@ -26,21 +26,21 @@ from consmarl.records import internal
 
 
 class QState(NamedTuple):
-    """What a Q-learner learns and keeps."""
+    """A Q-learner's training state."""
 
     online: Any
     target: Any
     optimiser: Any
-    averaged: Any  # the weights that act, averaged over updates; () where nobody wants them
+    averaged: Any  # the acting weights, averaged over updates; () if not needed
     num_updates: jax.Array  # int32
 
 
 class Following(NamedTuple):
-    """What follows each step, according to the target network."""
+    """What follows each step, by the target network."""
 
     values: jax.Array  # [step, episode], of the best action there
-    is_best: jax.Array  # bool [step, episode], whether that is the action that was taken next
-    shortfall: jax.Array  # [step, episode], by how much the action taken next looks worse than the best
+    is_best: jax.Array  # bool [step, episode], whether it is the next action taken
+    shortfall: jax.Array  # [step, episode], by how much the next action taken looks worse than the best
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class TDLearner(RecurrentQ[QState]):
     hidden_size: int = 64
     discount: float = 0.99  # γ
     target: td.Target = td.Target.ONE_STEP
-    """What values are learned towards [P: one-step]."""
+    """What values are regressed towards [P: one-step]."""
     trace_decay: Fraction = 0.8
-    """Lambda of targets that look further than one step [ours: 0.8]."""
+    """Lambda of targets that look beyond one step [ours: 0.8]."""
     settle_after: Fraction = 1.0
-    """Share of the run after which optimism fades and trace_tolerance comes in [P: 1, never]."""
+    """Fraction of the run after which optimism fades and trace_tolerance is phased in [P: 1, never]."""
     trace_tolerance: NotNegative = 0.0
-    """How much worse than the best an action may look in the end and still keep the trace [P: 0]."""
+    """How much worse than the best an action may look at the end of the run and still keep the trace [P: 0]."""
     head: Head = Head.PLAIN
-    """How a network puts out action values [P: plain]."""
+    """How a network computes action values [P: plain]."""
     footprints: bool = False
-    """Whether networks are told their agent's own way in this episode: how often it has been on each cell in view, and
+    """Whether networks get their agent's own path in this episode: how often it has been on each cell in view, and
     in which directions there are cells it has not seen [P: no]."""
-    run_updates: int = internal(1)  # how many updates the run will have; it matters to those who settle
+    run_updates: int = internal(1)  # number of updates in the run, needed for settling
     target_every_updates: int = 200
     optimiser: Optimiser = field(default_factory=RMSprop)
     bootstrap_time_limit: bool = False
@@ -73,7 +73,7 @@ class TDLearner(RecurrentQ[QState]):
     metrics: ClassVar[tuple[Metric, ...]] = (LOSS, TD_ERROR, Q_VALUE, GRADIENT_NORM)
 
     def acting(self, online: Any) -> Any:
-        """Return those of the networks that act."""
+        """Return the networks that act."""
         return online
 
     def parameters(self, state: QState) -> Any:
@@ -81,11 +81,11 @@ class TDLearner(RecurrentQ[QState]):
         return self.acting(state.online)
 
     def evaluated_parameters(self, state: QState) -> Any:
-        """Return the networks that act when it counts: averaged ones, if there are such."""
+        """Return the networks for evaluation: averaged ones, if there are any."""
         return state.averaged if self.averages_weights else self.parameters(state)
 
     def first_state(self, online: Any, optimiser: Any) -> QState:
-        """Return the state before the first update; targets begin equal to the online networks."""
+        """Return the state before the first update; targets start equal to the online networks."""
         averaged = copy_of(self.acting(online)) if self.averages_weights else ()
         return QState(online, copy_of(online), optimiser, averaged, jnp.zeros((), jnp.int32))
 
@@ -98,23 +98,23 @@ class TDLearner(RecurrentQ[QState]):
         return QState(online, target, optimiser, averaged, state.num_updates + 1)
 
     def having_learned(self, state: QState, parameters: Any) -> QState:
-        """Return a first state whose agents act by parameters that were learned elsewhere."""
+        """Return an initial state whose agents act with parameters that were learned elsewhere."""
         averaged = parameters if self.averages_weights else ()
         online, target = (self.acting_by(networks, parameters) for networks in (state.online, state.target))
         return state._replace(online=online, target=target, averaged=averaged)
 
     def acting_by(self, online: Any, parameters: Any) -> Any:
-        """Return networks of which those that act have these parameters."""
+        """Return networks of which the acting ones have these parameters."""
         del online
         return parameters
 
     def with_agents(self, state: QState, other: QState, is_other: NDArray[np.bool_]) -> QState:
-        """Return a state in which some agents have the networks of another, and what their optimiser knows of them."""
+        """Return a state in which some agents have the networks and optimiser statistics of another state."""
         if self.networks.is_shared:
             raise UsageError("all agents share one network, so none can be replaced: choose --weights separate.")
 
         def chosen(theirs: jax.Array, ours: jax.Array) -> jax.Array:
-            if not ours.ndim or len(ours) != len(is_other):  # what all agents have in common, such as a count of steps
+            if not ours.ndim or len(ours) != len(is_other):  # shared by all agents, such as a step count
                 return ours
             return jnp.where(is_other.reshape((-1,) + (1,) * (ours.ndim - 1)), theirs, ours)
 
@@ -137,10 +137,10 @@ class TDLearner(RecurrentQ[QState]):
     def targets(
         self, rewards: jax.Array, following: Following, batch: EpisodeBatch, settled: jax.Array | None = None
     ) -> jax.Array:
-        """Return what the values of the actions taken are learned towards: [step, episode].
+        """Return the targets for the values of the actions taken: [step, episode].
 
-        Optimism finds out what pays, and overrates what takes luck. Once `settled`, unlucky episodes count as lucky
-        ones do.
+        Optimism discovers what pays off, but overrates luck. Once `settled`, unlucky episodes count as much as
+        lucky ones.
         """
         is_best = following.is_best
         if settled is not None:

@@ -1,4 +1,4 @@
-"""VDN, value decomposition: the team's value is the sum of the agents' own."""
+"""VDN, value decomposition: the team's value is the sum of the agents' values."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ class VDN(TeamValue):
     """Q_tot = Σ_i Q_i."""
 
     def init_mixer(self, key: jax.Array) -> tuple[()]:
-        """A sum has no weights."""
+        """Return no parameters: a sum has none."""
         del key
         return ()
 
     def mix(self, mixer: tuple[()], values: jax.Array, states: jax.Array) -> jax.Array:
-        """Add the values up."""
+        """Sum the values."""
         del mixer, states
         return values.sum(axis=0)

@@ -1,11 +1,11 @@
-"""Whom an agent listens to, and what it hears: hard attention that opens or shuts, soft attention that weighs.
+"""Attention among agents: hard attention that opens or closes gates, and soft attention that weighs.
 
-For agent i the hard attention reads the pairs [h_i; h_j] of all teammates j ≠ i in both directions and opens a gate to
-each or shuts it; the soft attention weighs all of them by how well i's query fits their keys. What is heard is the
-sum of the teammates' values, times weight, times gate.
+For agent i, hard attention reads the pairs [h_i; h_j] of all teammates j ≠ i in both directions and opens or closes a
+gate to each; soft attention weighs all of them by how well i's query matches their keys. The message is the sum of the
+teammates' values, times weight, times gate.
 
 Axes: `[agent, row, …]`, where rows are environments when acting, and steps of episodes when learning. Pairs have
-`[other, agent, row, …]`: `other` counts an agent's teammates in ascending order, itself left out.
+`[other, agent, row, …]`: `other` counts an agent's teammates in ascending order, excluding itself.
 """
 
 import math
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from consmarl.networks.gru import GRUParameters, init_gru, unroll_gru
 from consmarl.networks.linear import Linear, apply_linear, init_linear
 
-TEMPERATURE = 0.01  # τ of the Gumbel-softmax: nearly all gates are within a hair of open or shut
+TEMPERATURE = 0.01  # τ of the Gumbel-softmax: nearly all gates are almost fully open or closed
 
 
 class AttentionParameters(NamedTuple):
@@ -27,21 +27,21 @@ class AttentionParameters(NamedTuple):
 
     upwards: GRUParameters  # reads the teammates in ascending order
     downwards: GRUParameters  # reads them in descending order
-    gate: Linear  # [2 * hidden, 2]: shut, open
+    gate: Linear  # [2 * hidden, 2]: closed, open
     query: jax.Array  # [hidden, attention]
     key: jax.Array  # [hidden, attention]
     value: Linear  # [hidden, attention]
 
 
 class Heard(NamedTuple):
-    """What came of listening."""
+    """What the agents hear."""
 
     messages: jax.Array  # [agent, row, attention]
-    gates: jax.Array  # [other, agent, row], 1 where an agent listens to a teammate and 0 where not
+    gates: jax.Array  # [other, agent, row], 1 if an agent listens to a teammate and 0 if not
 
 
 def init_attention(key: jax.Array, hidden_size: int, attention_size: int) -> AttentionParameters:
-    """Draw weights as PyTorch does by default."""
+    """Draw initial weights with PyTorch's defaults."""
     key_upwards, key_downwards, key_gate, key_soft, key_value = jax.random.split(key, 5)
     bound = 1 / math.sqrt(hidden_size)
     soft = jax.random.uniform(key_soft, (2, hidden_size, attention_size), minval=-bound, maxval=bound)
@@ -61,7 +61,7 @@ def draw_noise(key: jax.Array, num_agents: int, num_rows: int) -> jax.Array:
 
 
 def listen(parameters: AttentionParameters, hidden: jax.Array, noise: jax.Array) -> Heard:
-    """Have every agent listen to its teammates: x_i = Σ_j soft_ij · hard_ij · v_j; who is alone hears zeros."""
+    """Let every agent listen to its teammates: x_i = Σ_j soft_ij · hard_ij · v_j; a single agent hears zeros."""
     num_agents, num_rows, _ = hidden.shape
     if num_agents == 1:
         return Heard(jnp.zeros((1, num_rows, parameters.query.shape[-1])), jnp.zeros((0, 1, num_rows)))
@@ -87,7 +87,7 @@ def open_gates(parameters: AttentionParameters, hidden: jax.Array, theirs: jax.A
     ascending = unroll_gru(parameters.upwards, pairs, nothing_read)
     descending = unroll_gru(parameters.downwards, pairs[::-1], nothing_read)[::-1]
     logits = apply_linear(parameters.gate, jnp.concatenate([ascending, descending], axis=-1))
-    # a soft sample: of the two components the second says how far the gate is open
+    # a soft sample: the second component is how far the gate is open
     return jax.nn.softmax((logits.reshape(noise.shape) + noise) / TEMPERATURE)[..., 1]
 
 

@@ -1,7 +1,7 @@
 """The deep recurrent Q-network: Linear → ReLU → GRU → Linear, for one agent.
 
-Its input is the observation, the last action as a one-hot vector (zeros at first), and, where agents share one
-network, the agent's number as a one-hot vector.
+Its input is the observation, the last action as a one-hot vector (initially zeros), and, if agents share one network,
+the agent's number as a one-hot vector.
 """
 
 import enum
@@ -15,13 +15,13 @@ from consmarl.networks.gru import GRUParameters, gru_gates, unroll_gru
 
 
 class Head(enum.Enum):
-    """How action values are read off the memory."""
+    """How action values are computed from the memory."""
 
-    PLAIN = "plain"  # the paper's: one output for each action
-    DUELING = "dueling"  # one more output for the value of the situation; the others say how actions differ
+    PLAIN = "plain"  # the paper's: one output per action
+    DUELING = "dueling"  # one more output for the state's value; the others are advantages
 
     def num_outputs(self, num_actions: int) -> int:
-        """Return how many outputs it takes."""
+        """Return the number of outputs."""
         return num_actions + (self is Head.DUELING)
 
     def values(self, outputs: jax.Array) -> jax.Array:
@@ -30,13 +30,13 @@ class Head(enum.Enum):
 
 
 def dueling_values(outputs: jax.Array) -> jax.Array:
-    """Q(a) = V + A(a) − mean A (Wang et al. 2016, Eq. 9), V being the first output."""
+    """Return Q(a) = V + A(a) − mean A (Wang et al. 2016, Eq. 9), where V is the first output."""
     advantages = outputs[..., 1:]
     return outputs[..., :1] + advantages - advantages.mean(axis=-1, keepdims=True)
 
 
 class HasTrunk(Protocol):
-    """Whatever reads observations and remembers: an encoder and a GRU, whichever head goes on them."""
+    """Anything with an encoder and a GRU, whichever head follows."""
 
     @property
     def encoder_weights(self) -> jax.Array:
@@ -58,11 +58,11 @@ class DRQNParameters(NamedTuple):
     encoder_bias: jax.Array  # [hidden]
     gru: GRUParameters
     head_weights: jax.Array  # [hidden, output]
-    head_bias: jax.Array  # [output], an action each unless the head says otherwise
+    head_bias: jax.Array  # [output], one per action unless the head differs
 
 
 def init_drqn(key: jax.Array, input_size: int, hidden_size: int, num_outputs: int) -> DRQNParameters:
-    """Draw weights as PyTorch does by default: uniform within ±1/√(inputs), of the GRU within ±1/√(hidden)."""
+    """Draw initial weights with PyTorch's defaults: uniform within ±1/√(inputs), for the GRU within ±1/√(hidden)."""
     keys = iter(jax.random.split(key, 8))
 
     def uniform(fan_in: int, *shape: int) -> jax.Array:
@@ -112,5 +112,5 @@ def unroll_trunk(parameters: HasTrunk, hidden: jax.Array, inputs: jax.Array) -> 
 
 
 def one_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:
-    """Return actions as one-hot vectors; −1, there being no last action yet, gives zeros."""
+    """Return actions as one-hot vectors; −1, for no last action, gives zeros."""
     return jax.nn.one_hot(actions, num_actions, dtype=jnp.float32)

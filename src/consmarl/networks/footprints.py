@@ -1,11 +1,11 @@
-"""Footprints: an exact memory of an agent's own way in this episode, told to its network beside what it sees.
+"""Footprints: an exact memory of an agent's own path in this episode, fed to its network with the observation.
 
-A network is told how often its agent has been on each cell in its view, and how much of the grid it has not seen yet in
-each of the eight directions around its view. All of it follows from what the agent has seen of its own place, but a
-network that is to remember it has to learn to count and to keep a map. Whoever has stayed on a mine long enough can
-tell it from one where it has not been; whoever searches knows where it has not looked.
+The network is given how often its agent has been on each cell in its view, and how much of the grid it has not seen yet
+in each of the eight directions around its view. All of it follows from the agent's own observations, but to remember it
+a network would have to learn to count and to keep a map. An agent that has stayed on a mine long enough can tell it
+from one it has not visited, and an agent that searches knows where it has not looked.
 
-Axes: boards are `[..., cell]`, cells being numbered row by row; rows and columns are int32 `[...]`.
+Axes: boards are `[..., cell]`, with cells numbered row by row; rows and columns are int32 `[...]`.
 """
 
 from typing import NamedTuple
@@ -17,29 +17,29 @@ from numpy.typing import NDArray
 
 Pair = tuple[int, int]
 
-MOST_STEPS = 16  # on one cell that are told apart
+MOST_STEPS = 16  # maximum count per cell
 STEP_SCALE = 1 / 8
-ALL_UNSEEN = 255  # what is told of a direction in which the whole grid would lie, unseen
+ALL_UNSEEN = 255  # for a direction that contains the whole grid, unseen
 UNSEEN_SCALE = 1 / 64
 _ASIDE = np.array([-1, 0, 1])  # before the view, within it, behind it
-_DIRECTIONS = np.delete(np.arange(9), 4)  # of the nine parts of the grid around an agent, the view itself left out
+_DIRECTIONS = np.delete(np.arange(9), 4)  # of the nine parts of the grid around an agent, without the view itself
 
 
 class Way(NamedTuple):
     """Where an agent has been."""
 
-    num_steps: jax.Array  # uint8 [..., cell], that ended on a cell
+    num_steps: jax.Array  # uint8 [..., cell], steps that ended on a cell
     is_seen: jax.Array  # bool [..., cell]
 
 
 def first_way(shape: tuple[int, ...], grid: Pair) -> Way:
-    """Return the ways of so many agents before they have looked around."""
+    """Return the initial paths of agents."""
     cells = (*shape, grid[0] * grid[1])
     return Way(jnp.zeros(cells, jnp.uint8), jnp.zeros(cells, bool))
 
 
 def with_step(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> Way:
-    """Return the way with one more step."""
+    """Return the path with one more step."""
     here = jax.nn.one_hot(rows * grid[1] + columns, grid[0] * grid[1], dtype=jnp.uint8)
     near_row, near_column = (_aside(*each) == 0 for each in zip((rows, columns), grid, view, strict=True))
     sees = (near_row[..., :, None] & near_column[..., None, :]).reshape(way.is_seen.shape)
@@ -47,30 +47,30 @@ def with_step(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: P
 
 
 def told(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return what a network is told: uint8 [..., what]."""
+    """Return the network's extra inputs: uint8 [..., what]."""
     steps = steps_in_view(way.num_steps, rows, columns, grid, view)
     return jnp.concatenate([steps, unseen_around(way.is_seen, rows, columns, grid, view)], axis=-1)
 
 
 def scale_of_told(view: Pair) -> NDArray[np.float32]:
-    """Return what it is multiplied with: [what]."""
+    """Return the scale of these inputs: [what]."""
     num_steps, num_unseen = view[0] * view[1], len(_DIRECTIONS)
     return np.array([STEP_SCALE] * num_steps + [UNSEEN_SCALE] * num_unseen, np.float32)
 
 
 def told_in_episodes(rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return what a network is told in every step of episodes: int32 [step, ...] twice → uint8 [step, ..., what]."""
+    """Return the extra inputs for every step of episodes: int32 [step, ...] twice → uint8 [step, ..., what]."""
 
     def step(way: Way, place: tuple[jax.Array, jax.Array]) -> tuple[Way, jax.Array]:
         way = with_step(way, *place, grid, view)
         return way, told(way, *place, grid, view)
 
-    # step by step, which takes a fraction of the time of cumulative sums over all boards
+    # step by step, which is much faster than cumulative sums over all boards
     return jax.lax.scan(step, first_way(rows.shape[1:], grid), (rows, columns))[1]
 
 
 def steps_in_view(num_steps: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return the steps on the cells in the window around an agent, row by row: uint8; 0 outside the grid."""
+    """Return the step counts in the window around an agent, row by row: uint8; 0 outside the grid."""
     top, left = view[0] // 2, view[1] // 2
     width = grid[1] + 2 * left
     margins = [(0, 0)] * (num_steps.ndim - 1) + [(top, top), (left, left)]
@@ -82,7 +82,7 @@ def steps_in_view(num_steps: jax.Array, rows: jax.Array, columns: jax.Array, gri
 
 
 def unseen_around(is_seen: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return how much of the grid was not seen yet, in each of eight directions: uint8, 255 being the whole grid."""
+    """Return how much of the grid has not been seen yet, in each of eight directions: uint8, 255 for the whole grid."""
     unseen = (~is_seen).astype(jnp.float32).reshape(*rows.shape, *grid)
     sides = (_aside(*each) for each in zip((rows, columns), grid, view, strict=True))
     in_rows, in_columns = (
@@ -94,6 +94,6 @@ def unseen_around(is_seen: jax.Array, rows: jax.Array, columns: jax.Array, grid:
 
 
 def _aside(places: jax.Array, side: int, reach: int) -> jax.Array:
-    """Tell which rows, or columns, lie before a window (−1), in it (0) and behind it (1): [..., side]."""
+    """Return which rows (or columns) lie before a window (−1), in it (0) and behind it (1): [..., side]."""
     offsets = np.arange(side).reshape((1,) * places.ndim + (-1,)) - places[..., None]
     return jnp.sign(offsets) * (jnp.abs(offsets) > reach // 2)

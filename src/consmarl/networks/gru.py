@@ -1,9 +1,9 @@
-"""A gated recurrent unit over a whole sequence, arranged for one CPU core.
+"""A gated recurrent unit over a whole sequence, optimised for one CPU core.
 
-Four things make it quick (docs/decisions/0005-the-recurrent-kernel.md has the measurements): inside the loop a step's
-slice feeds matrix products only, because a slice fused into the gates keeps them from being vectorised; sigmoids are
-computed by tanh; the gates are kept as one concatenated array a step, so that the backward pass recomputes nothing;
-and the backward loop carries the hidden state's gradient alone, all weight gradients being one large product each.
+Four things make it fast (measured in docs/decisions/0005-the-recurrent-kernel.md): inside the loop a step's slice feeds
+only matrix products, because a slice fused into the gates prevents their vectorisation; sigmoids are computed with
+tanh; the gates are stored as one concatenated array per step, so that the backward pass recomputes nothing; and the
+backward loop carries only the hidden state's gradient, while each weight gradient is one large product.
 
 Axes: `[step, batch, feature]`. Gates are in PyTorch's order: reset r, update z, new n.
 """
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 
 class GRUParameters(NamedTuple):
-    """Weights of one unit; the three gates stand side by side in the last axis."""
+    """Weights of one unit; the three gates are concatenated along the last axis."""
 
     input_weights: jax.Array  # [input, 3 * hidden]
     input_bias: jax.Array  # [3 * hidden]
@@ -25,9 +25,9 @@ class GRUParameters(NamedTuple):
 
 
 def init_gru(key: jax.Array, input_size: int, hidden_size: int) -> GRUParameters:
-    """Draw weights as PyTorch does by default: uniform within ±1/√(hidden)."""
+    """Draw initial weights with PyTorch's defaults: uniform within ±1/√(hidden)."""
     bound = 1 / math.sqrt(hidden_size)
-    # drawn at once: every draw takes the compiler a moment
+    # in a single draw: each one takes time to compile
     drawn = jax.random.uniform(key, (input_size + hidden_size + 2, 3 * hidden_size), minval=-bound, maxval=bound)
     return GRUParameters(
         input_weights=drawn[:input_size],
@@ -38,7 +38,7 @@ def init_gru(key: jax.Array, input_size: int, hidden_size: int) -> GRUParameters
 
 
 class Gates(NamedTuple):
-    """What one step computes on the way to the next hidden state; `candidate` is the hidden part of the new gate."""
+    """Intermediate results of one step; `candidate` is the hidden part of the new gate."""
 
     hidden: jax.Array
     reset: jax.Array
@@ -94,7 +94,7 @@ def _backward(residuals: _Residuals, hidden_gradients: jax.Array) -> tuple[GRUPa
     parameters, inputs, first_hidden, kept = residuals
     gates = Gates(*jnp.split(kept, len(Gates._fields), axis=-1))
     hidden_tm1 = jnp.concatenate([first_hidden[None], gates.hidden[:-1]])
-    # the gradient of each gate's argument is that of the hidden state times one of these
+    # the gradient of each gate's argument is the hidden state's gradient times one of these
     by_new = (1 - gates.update) * (1 - gates.new**2)
     by_update = (hidden_tm1 - gates.new) * gates.update * (1 - gates.update)
     by_reset = gates.candidate * gates.reset * (1 - gates.reset) * by_new

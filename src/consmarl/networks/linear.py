@@ -1,4 +1,4 @@
-"""Linear layers and perceptrons, with weights drawn as PyTorch does by default."""
+"""Linear layers and perceptrons, initialised with PyTorch's defaults."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ class Linear(NamedTuple):
 
 
 def init_linear(key: jax.Array, num_inputs: int, num_outputs: int) -> Linear:
-    """Draw weights uniformly within ±1/√(inputs)."""
+    """Draw initial weights uniformly within ±1/√(inputs)."""
     key_weights, key_bias = jax.random.split(key)
     bound = 1 / math.sqrt(num_inputs)
     return Linear(
@@ -28,24 +28,24 @@ def init_linear(key: jax.Array, num_inputs: int, num_outputs: int) -> Linear:
 
 def apply_linear(layer: Linear, inputs: jax.Array) -> jax.Array:
     """Return the outputs: [..., input] → [..., output]."""
-    # one product of two matrices, which is quicker than one with further axes
+    # a single matrix product is faster than one with more axes
     flat = inputs.reshape(-1, inputs.shape[-1]) @ layer.weights + layer.bias[None, :]
     return flat.reshape(*inputs.shape[:-1], -1)
 
 
 def init_perceptron(key: jax.Array, sizes: Sequence[int]) -> tuple[Linear, ...]:
-    """Draw the layers of a perceptron: `sizes` are those of its input, hidden layers and output."""
+    """Draw the layers of a perceptron; `sizes` are those of its input, hidden layers and output."""
     keys = jax.random.split(key, len(sizes) - 1)
     return tuple(init_linear(key, *pair) for key, pair in zip(keys, itertools.pairwise(sizes), strict=True))
 
 
 def apply_perceptron(layers: tuple[Linear, ...], inputs: jax.Array) -> jax.Array:
-    """Return the outputs; all layers but the last are rectified."""
+    """Return the outputs; all layers but the last are followed by a ReLU."""
     for layer in layers[:-1]:
         inputs = jax.nn.relu(apply_linear(layer, inputs))
     return apply_linear(layers[-1], inputs)
 
 
 def join_last(rows: jax.Array) -> jax.Array:
-    """Lay the last two axes side by side: [..., agent, feature] → [..., agent · feature]."""
+    """Merge the last two axes: [..., agent, feature] → [..., agent · feature]."""
     return jnp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))

@@ -1,7 +1,7 @@
-"""QMIX's mixing network: agents' values become the team's, never falling when one of them rises.
+"""QMIX's mixing network: a team value that is monotonic in the agents' values.
 
-Its weights are made from the team's state by further layers, and their absolute values are used: that keeps the mixing
-monotonic. The layers that read the state stand side by side as one.
+Its weights are generated from the team's state by hypernetworks, and their absolute values are used, which keeps the
+mixing monotonic. The layers that read the state are merged into one.
 """
 
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from consmarl.networks.linear import Linear, apply_linear, init_linear
 
 
 class MixerParameters(NamedTuple):
-    """Weights of the layers that make the mixer's weights."""
+    """Weights of the hypernetworks."""
 
     from_state: Linear  # state → first weights, first bias, second weights, and the hidden layer of the last bias
     last_bias: Linear  # that hidden layer → one number
 
 
 def init_mixer(key: jax.Array, num_agents: int, state_size: int, mixer_size: int) -> MixerParameters:
-    """Draw weights."""
+    """Draw initial weights."""
     key_state, key_bias = jax.random.split(key)
     return MixerParameters(
         init_linear(key_state, state_size, (num_agents + 3) * mixer_size), init_linear(key_bias, mixer_size, 1)

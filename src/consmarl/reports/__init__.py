@@ -1,1 +1,1 @@
-"""Files on disk → statistics, figures and a page; nothing here can train."""
+"""Turn the files of runs into statistics, figures and a page; nothing here trains."""

@@ -1,4 +1,4 @@
-"""What groups achieved in their world, and what they spent on sharing to get there."""
+"""Counters of each group's final policies, and how much of its budget the group spent on sharing."""
 
 import math
 from collections.abc import Sequence
@@ -15,31 +15,31 @@ UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
 
 class Bar(NamedTuple):
-    """What one group achieved of one thing."""
+    """The value of one counter for one group."""
 
     label: str
     value: Interval
     is_provisional: bool
-    seeds: tuple[float, ...]  # what each seed achieved
+    seeds: tuple[float, ...]  # one value per seed
 
 
 class BarPanel(NamedTuple):
-    """What all groups of a world achieved of one thing."""
+    """The values of one counter for all groups in an environment."""
 
     name: str
     title: str
-    top: float  # where the scale ends
+    top: float  # upper end of the scale
     is_share: bool
     bars: list[Bar]
 
     @property
     def decimals(self) -> int:
-        """How many decimals its numbers have."""
+        """Number of decimals of its values."""
         return decimals_for([self.top])
 
 
 def bar_panels(groups: Sequence[Group], *, as_shares: bool = False) -> list[BarPanel]:
-    """Return a panel for each counter of the groups' world, as shares if that is wanted and the whole is known."""
+    """Return a panel per counter of the groups' environment, as shares if requested and the total is known."""
     counters = counters_of(run for group in groups for run in group.runs)
     panels = [_panel(groups, each, each.most if as_shares else None) for each in counters]
     return [panel for panel in panels if panel.bars]
@@ -60,23 +60,23 @@ def _bar(group: Group, name: str, whole: float) -> Bar:
 
 
 class SharingRow(NamedTuple):
-    """What one group did with its budget."""
+    """How one group used its budget."""
 
     label: str
-    budget_used: Interval  # requests an agent
-    budget_share: float  # of all that it had; NaN where that is not written down
+    budget_used: Interval  # requests per agent
+    budget_share: float  # of the whole budget; NaN if that was not recorded
     advised_share: Interval
-    requests: Interval  # an episode, over the whole run
+    requests: Interval  # per episode, averaged over the whole run
     answers: Interval
 
 
 def sharing_rows(groups: Sequence[Group]) -> list[SharingRow]:
-    """Return what the groups that share did with their budget."""
+    """Return how each group that shares used its budget."""
     return [_sharing_row(group) for group in groups if shares(group)]
 
 
 def shares(group: Group) -> bool:
-    """Return whether runs of a group report anything of sharing."""
+    """Return whether the runs of a group report any sharing metrics."""
     names = ((run, name) for run in drawn_runs(group) for name in set[str]().union(*run.rows))
     return any(run.schema[name].family == SHARING for run, name in names)
 

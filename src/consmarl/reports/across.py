@@ -1,10 +1,10 @@
-"""What curves are drawn over."""
+"""The quantities that curves can be drawn over."""
 
 import enum
 
 
 class Across(enum.Enum):
-    """What the axis of a curve counts."""
+    """The quantity on a curve's x-axis."""
 
     EPISODES = "episodes"
     STEPS = "steps"
@@ -12,4 +12,4 @@ class Across(enum.Enum):
 
 
 TITLES = {Across.EPISODES: "episode", Across.STEPS: "environment steps", Across.TIME: "training time"}
-CHOICES = {Across.EPISODES: "Episodes", Across.STEPS: "Steps", Across.TIME: "Time"}  # as buttons call them
+CHOICES = {Across.EPISODES: "Episodes", Across.STEPS: "Steps", Across.TIME: "Time"}  # button labels

@@ -1,4 +1,4 @@
-"""Round numbers for axes, and labels that keep out of each other's way."""
+"""Axes with round tick values, and labels that do not overlap."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -6,31 +6,31 @@ from typing import NamedTuple
 
 from consmarl.reports.words import MINUS
 
-UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))  # of time, in seconds
-CLOCK_STEPS = (1, 2, 5, 10, 15, 30)  # of minutes and seconds
+UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))  # units of time, in seconds
+CLOCK_STEPS = (1, 2, 5, 10, 15, 30)  # tick spacing for minutes and seconds
 
 
 class Axis(NamedTuple):
-    """What an axis spans, and where it says so."""
+    """The range of an axis and its ticks."""
 
     low: float
     high: float
     ticks: list[tuple[float, str]]
 
     def share(self, value: float) -> float:
-        """Return how far along the axis a value lies, from 0 to 1."""
+        """Return a value's position along the axis, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
 
 def value_axis(values: Iterable[float], *, num_ticks: int = 7) -> Axis:
-    """Return an axis with a little room around these values, and round numbers within."""
+    """Return an axis that spans these values with a small margin, with ticks at round numbers."""
     finite = [value for value in values if math.isfinite(value)] or [0.0]
     low, high = min(finite), max(finite)
     if high - low < 1e-9 * max(1.0, abs(high)):
         around = 0.5 * abs(high) if abs(high) > 1e-6 else 0.5
         low, high = low - around, high + around
     room = 0.04 * (high - low)
-    low = 0.0 if 0 <= low < 3 * room else low - room  # what begins near 0 stands on it
+    low = 0.0 if 0 <= low < 3 * room else low - room  # values that start near 0 get an axis from 0
     high += room
     step = round_step((high - low) / num_ticks)
     counts = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
@@ -38,14 +38,14 @@ def value_axis(values: Iterable[float], *, num_ticks: int = 7) -> Axis:
 
 
 def episode_axis(last: float, label: Callable[[float], str], *, num_ticks: int = 4) -> Axis:
-    """Return an axis from 0 to the last episode, with round numbers on the way."""
+    """Return an axis from 0 to the last episode, with ticks at round numbers."""
     last = max(last, 1.0)
     step = max(1.0, round_step(last / num_ticks))
     return Axis(0.0, last, [(count * step, label(count * step)) for count in range(math.floor(last / step) + 1)])
 
 
 def time_axis(last: float, *, num_ticks: int = 4) -> Axis:
-    """Return an axis from 0 to a number of seconds, in the unit that gives round numbers on the way."""
+    """Return an axis from 0 to a number of seconds, in the unit that gives round ticks."""
     size, unit = next((each for each in UNITS if last >= 2 * each[0]), UNITS[-1])
     wished = last / size / num_ticks
     of_a_clock = [each for each in CLOCK_STEPS if each >= wished >= 1 and unit in ("min", "s")]
@@ -55,13 +55,13 @@ def time_axis(last: float, *, num_ticks: int = 4) -> Axis:
 
 
 def round_step(step: float) -> float:
-    """Return the nearest step from the series 1, 2, 2.5, 5, 10, … that is not smaller."""
+    """Return the smallest step of the series 1, 2, 2.5, 5, 10, … that is at least `step`."""
     size = 10.0 ** math.floor(math.log10(step))
     return next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= step * (1 - 1e-9))
 
 
 def tick_label(value: float, step: float) -> str:
-    """Return a tick's number with as many decimals as its step needs."""
+    """Return a tick's label with as many decimals as the step needs."""
     if step >= 1_000:
         return f"{value / 1_000:g}k".replace("-", MINUS) if value else "0"
     decimals = next((each for each in range(5) if math.isclose(step, round(step, each))), None)
@@ -71,10 +71,10 @@ def tick_label(value: float, step: float) -> str:
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Move places as little as can be until neighbours are a gap apart; all stay within 0 and 1."""
+    """Move positions as little as possible until neighbours are at least `gap` apart; all stay between 0 and 1."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     gap = min(gap, 1.0 / max(1, len(places) - 1))
-    blocks: list[tuple[float, int]] = []  # (where it starts, how many); those that touch are moved together
+    blocks: list[tuple[float, int]] = []  # (start, size); blocks that touch are merged and moved together
     for index in order:
         start, size = places[index], 1
         while blocks and start < blocks[-1][0] + gap * blocks[-1][1]:

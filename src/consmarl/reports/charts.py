@@ -1,8 +1,8 @@
-"""Line charts as SVG that keeps its letters at their size, however wide it is shown.
+"""Line charts as SVG whose text keeps its size at any width.
 
-Numbers and grid lines are placed in percent, and only the curves are stretched. So one drawing serves screens of any
-width, with and without scripts. The script in the page draws other metrics into it from `payloads.payload`: axes,
-numbers and sentences are made here, once.
+Labels and grid lines are positioned in percent and only the curves are stretched, so one drawing fits screens of any
+width, with and without scripts. The page's script redraws it with other metrics from `payloads.payload`; axes, labels
+and sentences are computed only here.
 """
 
 import math
@@ -20,24 +20,24 @@ from consmarl.reports.curves import Line
 from consmarl.reports.statistics import Band, Interval
 from consmarl.reports.words import number, sentence, short_count, with_bounds
 
-LABEL_GAP = 0.055  # of the height: a line of letters
+LABEL_GAP = 0.055  # of the chart's height: one line of text
 MOST_END_LABELS, LONGEST_END_LABEL = 8, 22
 WORDS_FOR = {"mean": "mean over seeds", "iqm": "interquartile mean over seeds", "value": ""}
-SIDE = 1000  # of the square in which curves are drawn before they are stretched
+SIDE = 1000  # side of the square in which curves are drawn before stretching
 
 
 class Frame(NamedTuple):
-    """What a chart spans, and where its lines end in it."""
+    """The y-axis of a chart and the positions of its end labels."""
 
     y: Axis
-    ends: list[float]  # where each line's label stands, from 0 at the bottom to 1
+    ends: list[float]  # each line's end label, from 0 at the bottom to 1
 
 
 class View(NamedTuple):
     """One statistic of a chart."""
 
     frame: Frame
-    with_seeds: Frame  # with room for each seed's own line
+    with_seeds: Frame  # the same with room for each seed's line
     says: str
 
 
@@ -51,24 +51,24 @@ class Chart(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """Charts that take turns in one place, of which the first is shown."""
+    """Charts that can be shown in one place; the first is shown initially."""
 
     id: str
-    x: dict[Across, Axis]  # by what there is to choose from
-    across: Across  # what is shown at first
+    x: dict[Across, Axis]  # the x-axes to choose from
+    across: Across  # the x-axis shown initially
     where: str
-    labels: list[str]  # of the groups
-    styles: list[int]  # the groups' colours and dashes, by number
+    labels: list[str]  # one per group
+    styles: list[int]  # one per group: index of its colour and dash
     charts: list[Chart]
 
     @property
     def views(self) -> list[str]:
-        """The statistics that can be chosen, of some charts if not of all."""
+        """The statistics that at least one chart offers."""
         return list(dict.fromkeys(view for chart in self.charts for view in chart.views))
 
     @property
     def families(self) -> list[tuple[str, list[tuple[int, Chart]]]]:
-        """The charts to choose from with their numbers, by family."""
+        """The charts and their numbers, by family of metrics."""
         numbered = list(enumerate(self.charts))
         families = [each.metric.family for each in sorted(self.charts, key=lambda each: place_of(each.metric.family))]
         return [
@@ -78,17 +78,17 @@ class Figure(NamedTuple):
 
     @property
     def has_seeds(self) -> bool:
-        """Whether any group has more seeds than one."""
+        """Whether any group has more than one seed."""
         return any(line.seeds is not None for chart in self.charts for line in chart.lines)
 
     @property
     def widest_end(self) -> int:
-        """How many letters of room the labels at the ends of lines take."""
+        """Length of the longest end label, in characters."""
         return max(len(end_label(label)) for label in self.labels)
 
     @property
     def has_end_labels(self) -> bool:
-        """Whether lines are few enough to bear their names at their ends, and the names do not look alike there."""
+        """Whether there are few enough lines for end labels, and the shortened labels are still distinct."""
         return len(self.labels) <= MOST_END_LABELS and len(set(map(end_label, self.labels))) == len(self.labels)
 
 
@@ -99,9 +99,9 @@ def figure(
     where: str,
     across: Across = Across.EPISODES,
 ) -> Figure | None:
-    """Return a figure of groups, (label, style), and metrics; None where there is nothing to draw.
+    """Return a figure of groups, each (label, style), and metrics; None if there is nothing to draw.
 
-    It opens with the axis that is wanted if all of its lines have it, and else with episodes.
+    It opens with the requested x-axis if all lines have one, and with episodes otherwise.
     """
     labels = [label for label, _ in groups]
     drawn = [_chart(metric, lines, labels, where) for metric, lines in charts if lines]
@@ -113,7 +113,7 @@ def figure(
 
 
 def _axes(lines: Sequence[Line]) -> dict[Across, Axis]:
-    """Return the axes over which all lines can be drawn."""
+    """Return the x-axes that all lines can be drawn over."""
     known = [each for each in Across if each is Across.EPISODES or all(each in line.elsewhere for line in lines)]
     last = {each: max(float(line.over(each)[-1]) for line in lines) for each in known}
     return {
@@ -142,7 +142,7 @@ def _view(metric: Metric, lines: list[Line], labels: Sequence[str], where: str, 
     return View(
         _frame(spanned, ends),
         _frame(np.concatenate([spanned, *of_seeds]), ends),
-        f"{sentence(words)} In the end: {values}.",
+        f"{sentence(words)} Final values: {values}.",
     )
 
 
@@ -153,7 +153,7 @@ def _frame(spanned: NDArray[np.float64], ends: Sequence[Interval]) -> Frame:
 
 
 def decimals_of_range(values: NDArray[np.float64]) -> int:
-    """Return how many decimals tell a five-hundredth of the range apart, which is as much as a chart shows."""
+    """Return how many decimals resolve 1/500 of the range, which is the finest a chart can show."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0
@@ -169,7 +169,7 @@ def _last_finite(band: Band) -> Interval:
 
 
 def svg(figure: Figure) -> Markup:
-    """Return the figure's first chart, drawn."""
+    """Return an SVG of the figure's first chart."""
     chart = figure.charts[0]
     statistic = figure.views[0]
     view = chart.views[statistic]
@@ -223,23 +223,23 @@ def _end_labels(figure: Figure, chart: Chart, view: View) -> Markup:
 
 
 def end_label(label: str) -> str:
-    """Return a label that fits beside the end of its line; the legend has all of it."""
+    """Return a label short enough for the end of its line; the legend has the full one."""
     return label if len(label) <= LONGEST_END_LABEL else label[: LONGEST_END_LABEL - 1].rstrip(" ,") + "…"
 
 
 def percent(share: float) -> str:
-    """Return a share as SVG wants a place."""
+    """Return a share as a percentage for SVG."""
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def line_path(across: Sequence[float], up: Sequence[float]) -> str:
-    """Return a path through points given as shares of width and height; it is broken where one is not finite."""
+    """Return a path through points given as shares of width and height, with a gap at each non-finite point."""
     parts = [list(map(_point, part_across, part_up)) for part_across, part_up in _finite(across, up)]
     return "".join("M" + " ".join(points) + ("h0" if len(points) == 1 else "") for points in parts)  # a dot, if alone
 
 
 def area_path(across: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:
-    """Return the outline of what lies between two curves."""
+    """Return the outline of the area between two curves."""
     pieces = []
     for part_across, part_low, part_high in _finite(across, low, high):
         there = map(_point, part_across, part_high)
@@ -249,7 +249,7 @@ def area_path(across: Sequence[float], low: Sequence[float], high: Sequence[floa
 
 
 def _finite(*columns: Sequence[float]) -> Iterable[tuple[Sequence[float], ...]]:
-    """Yield the stretches of columns in which all are finite."""
+    """Yield the stretches of rows in which all columns are finite."""
     rows: list[tuple[float, ...]] = []
     for row in [*zip(*columns, strict=True), (math.nan,)]:
         if all(map(math.isfinite, row)):

@@ -1,4 +1,4 @@
-"""All that a report shows of runs, worked out once: the page and the files of numbers are written from it."""
+"""Everything that a report shows, computed once for the page and the CSV files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from consmarl.reports.times import TimeRow, time_rows
 
 @dataclass(frozen=True)
 class Contents:
-    """What a report shows."""
+    """The contents of a report."""
 
     runs: Sequence[Run]
-    left_out: Sequence[str]  # a sentence for each run that cannot be read
+    left_out: Sequence[str]  # one sentence per unreadable run
     study: Mapping[str, Any] | None
     worlds: dict[str, list[Group]]
     styles: list[Style]
@@ -31,12 +31,12 @@ class Contents:
 
     @property
     def groups(self) -> list[Group]:
-        """The groups of all worlds."""
+        """The groups of all environments."""
         return [group for there in self.worlds.values() for group in there]
 
     @property
     def style_of(self) -> dict[str, int]:
-        """Each label's place among the styles."""
+        """The index of each label's style."""
         return _places(self.styles)
 
 
@@ -48,7 +48,7 @@ def contents_of(
     left_out: Sequence[str] = (),
     across: Across = Across.EPISODES,
 ) -> Contents:
-    """Work out what a report on these runs shows; paths are told as seen from `near`, the directory of the page."""
+    """Compute the contents of a report; paths are relative to `near`, the directory of the page."""
     worlds = by_world(grouped(runs), (study or {}).get("groups") or ())
     groups = [group for there in worlds.values() for group in there]
     styles = styles_of(group.label for group in groups)

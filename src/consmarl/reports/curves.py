@@ -1,7 +1,7 @@
-"""Curves of groups: a middle and a band for each statistic, and each seed's own, at no more points than a screen shows.
+"""Curves of groups: an estimate and a band per statistic, and one line per seed, with limited numbers of points.
 
-Seeds are compared at the same episode. Over environment steps or time a point stands where its group's seeds were on
-average after that episode, so that the values are the same over every axis and nothing is interpolated.
+Seeds are compared at the same episode. Over environment steps or time, a point is placed at the average over the
+group's seeds after that episode, so the values are the same on every x-axis and nothing is interpolated.
 """
 
 import math
@@ -21,36 +21,36 @@ from consmarl.reports.statistics import Band, Statistic, band, interquartile_mea
 
 STATISTICS: dict[str, Statistic] = {"mean": mean, "iqm": interquartile_mean}
 MOST_POINTS, FEWEST_POINTS = 400, 60
-# What a page may hold of curves beside the ones that it opens with: resampling and reading them takes time.
+# Limits for the curves that are not shown initially: resampling them and loading the page take time.
 POINTS_OF_RUNS = 100_000
-MOST_SEED_POINTS, FEWEST_SEED_POINTS = 200, 24  # of each seed's own line, which is thin and lies behind the others
+MOST_SEED_POINTS, FEWEST_SEED_POINTS = 200, 24  # of each seed's line, which is thin and in the background
 
 
 class Seeds(NamedTuple):
-    """The seeds' own curves, at some of the points of their group's."""
+    """The curves of single seeds, at a subset of their group's points."""
 
     seeds: tuple[int, ...]
-    every: int  # at each so manieth point, and at the last
+    every: int  # stride between points; the last point is always included
     values: NDArray[np.float64]  # [seed, point]
 
 
 class Line(NamedTuple):
-    """A group's curve in one metric."""
+    """A group's curve of one metric."""
 
-    group: int  # its place among the groups of the chart
+    group: int  # index among the chart's groups
     num_seeds: int
     episodes: NDArray[np.int64]  # [point]
     bands: dict[str, Band]  # by statistic
-    elsewhere: Mapping[Across, NDArray[np.float64]] = MappingProxyType({})  # where points are over other axes
-    seeds: Seeds | None = None  # of more than one
+    elsewhere: Mapping[Across, NDArray[np.float64]] = MappingProxyType({})  # positions on other x-axes
+    seeds: Seeds | None = None  # None for a single seed
 
     def over(self, across: Across) -> NDArray[np.float64]:
-        """Return where the points are over an axis."""
+        """Return the positions of the points on an x-axis."""
         return self.episodes.astype(np.float64) if across is Across.EPISODES else self.elsewhere[across]
 
 
 class Points(NamedTuple):
-    """How many points curves may have."""
+    """Maximum numbers of points."""
 
     line: int = MOST_POINTS
     seed: int = MOST_SEED_POINTS
@@ -65,13 +65,13 @@ def lines_of(
     most: Points = Points(),  # noqa: B008 - it is immutable
     statistics: Mapping[str, Statistic] = MappingProxyType(STATISTICS),
 ) -> list[Line]:
-    """Return the curve of each group that has the metric."""
+    """Return a curve for each group that has the metric."""
     lines = (_line(place, group, name, most, statistics) for place, group in enumerate(groups))
     return [line for line in lines if line is not None]
 
 
 def points_for_others(num_runs: int, num_metrics: int) -> Points:
-    """Return how many points curves may have that a page does not open with."""
+    """Return the maximum numbers of points for curves that are not shown initially."""
     affordable = POINTS_OF_RUNS // max(1, num_runs * num_metrics)
     return Points(
         max(FEWEST_POINTS, min(MOST_POINTS, affordable)), max(FEWEST_SEED_POINTS, min(MOST_SEED_POINTS, affordable))
@@ -79,19 +79,19 @@ def points_for_others(num_runs: int, num_metrics: int) -> Points:
 
 
 def thinned(num_points: int, most: int) -> NDArray[np.intp]:
-    """Return which points to draw: all, or evenly spaced ones with the first and the last among them."""
+    """Return the indices of the points to draw: all of them, or evenly spaced ones including the first and the last."""
     if num_points <= most:
         return np.arange(num_points)
     return np.unique(np.linspace(0, num_points - 1, most).round().astype(np.intp))
 
 
 def every_so_many(num_points: int, every: int) -> NDArray[np.intp]:
-    """Return each so manieth point, and the last."""
+    """Return the indices of every n-th point and of the last one."""
     return np.unique(np.append(np.arange(0, num_points, every), num_points - 1))
 
 
 def common_points(group: Group, name: str) -> tuple[list[Run], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the runs of a group that have a metric, the episodes at which all have it, and `[seed, point]` of it."""
+    """Return a group's runs that have a metric, the episodes at which all have it, and its values `[seed, point]`."""
     found: list[tuple[Run, Curve]] = [(run, scalar_curve(run, name)) for run in drawn_runs(group)]
     found = [(run, curve) for run, curve in found if len(curve[0])]
     episodes, values = on_common_episodes([curve for _, curve in found])
@@ -105,13 +105,13 @@ def _line(place: int, group: Group, name: str, most: Points, statistics: Mapping
         return None
     episodes, values = episodes[chosen], values[:, chosen]
     is_judged_by = name == "return" or name.startswith(EVALUATED)
-    statistics = statistics if is_judged_by else {"mean": mean}  # resampling the others twice takes its time
+    statistics = statistics if is_judged_by else {"mean": mean}  # two for every metric would be slow
     bands = {statistic: band(values, function) for statistic, function in statistics.items()}
     return Line(place, len(runs), episodes, bands, elsewhere(runs, episodes), _seeds(runs, values, most.seed))
 
 
 def elsewhere(runs: Sequence[Run], episodes: NDArray[np.int64]) -> dict[Across, NDArray[np.float64]]:
-    """Return where runs are on average after these episodes, over each axis of which all of them tell."""
+    """Return the runs' average position after these episodes on each x-axis that all of them have data for."""
     places = {across: np.mean([run.place(across, episodes) for run in runs], axis=0) for across in _OTHERS}
     return {across: each for across, each in places.items() if np.isfinite(each).all() and each[-1] > 0}
 

@@ -1,4 +1,4 @@
-"""What could not be used of the runs' files, in sentences: a number that changes must not change in silence."""
+"""Notes on data in the runs' files that could not be used; a report never drops anything silently."""
 
 import math
 from collections.abc import Sequence
@@ -11,47 +11,47 @@ from consmarl.reports.runs import Run
 from consmarl.reports.words import listed, plural
 
 MOST_NOTES = 6  # at the top of a page; the table of runs has all of them
-MOST_METRICS = 3  # that are named in a sentence
+MOST_METRICS = 3  # named in one sentence
 
 
 class Note(NamedTuple):
     """Something in one of a run's files that could not be used."""
 
     file: str
-    text: str  # what follows the file's name in a sentence
+    text: str  # follows the file name in a sentence
 
 
 def fault_notes(runs: Sequence[Run], left_out: Sequence[str]) -> list[str]:
-    """Return a sentence for each run that was left out, and those on what was skipped of the others."""
+    """Return a sentence per run that was left out, and the notes on data skipped in the others."""
     skipped = (f"{run.path / note.file}: {note.text}" for run in runs for note in notes_on(run))
     return [*(f"A run was left out: {each}" for each in left_out), *skipped]
 
 
 def shortened(notes: Sequence[str]) -> list[str]:
-    """Return as many notes as fit the top of a page, and how many more there are."""
+    """Return the notes that fit at the top of a page, and how many more there are."""
     if len(notes) <= MOST_NOTES:
         return list(notes)
-    return [*notes[: MOST_NOTES - 1], f"{len(notes) - MOST_NOTES + 1} more notes of this kind are under Every run."]
+    return [*notes[: MOST_NOTES - 1], f"{len(notes) - MOST_NOTES + 1} more notes like these are under Every run."]
 
 
 def notes_on(run: Run) -> list[Note]:
-    """Return what was skipped of a run's files, and what in them is not a number."""
+    """Return notes on skipped lines and non-finite values in a run's files."""
     notes = []
     if run.faults:
         rest = f"the other {plural(len(run.rows), 'row')} {'was' if len(run.rows) == 1 else 'were'} read"
         notes.append(Note(METRICS, f"skipped {told(run.faults)}; {rest}."))
     if run.not_finite:
         where = listed(_places(run))
-        notes.append(Note(METRICS, f"NaN or infinite: {where}; curves have gaps there, and averages leave it out."))
+        notes.append(Note(METRICS, f"NaN or infinite: {where}; curves have gaps there, and averages skip them."))
     reached = final(run)
     if reached is not None and not math.isfinite(reached.value):
         file = RESULT if reached.is_finished else METRICS
-        notes.append(Note(file, "the final return is NaN or infinite; the run is in no mean of final returns."))
+        notes.append(Note(file, "the final return is NaN or infinite; the run is left out of mean final returns."))
     return notes
 
 
 def _places(run: Run) -> list[str]:
-    """Return which metrics are not finite, and how often."""
+    """Return which metrics have non-finite values, and how many."""
     named = [f"{name} {plural(count, 'time')}" for name, count in run.not_finite.items()]
     num_more = len(named) - MOST_METRICS
     return named if num_more <= 0 else [*named[:MOST_METRICS], plural(num_more, "other metric")]

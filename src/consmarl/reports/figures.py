@@ -1,6 +1,6 @@
 """Figures for papers, drawn with matplotlib: curves with 95 % bands, budgets, bars of counters, and h(x).
 
-A study is a plain dict: its "plot", "metric", "worlds" and "groups" say what is drawn, the rest what is said of it.
+A study is a plain dict: "plot", "metric", "worlds" and "groups" select what is drawn, the other keys describe it.
 """
 
 import dataclasses
@@ -34,9 +34,9 @@ STYLE = {
     "legend.frameon": False, "figure.titlesize": 10, "figure.titleweight": "bold", "pdf.fonttype": 42,
     "svg.hashsalt": "consmarl",
 }  # fmt: skip
-UNDATED: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}  # same runs, same file
+UNDATED: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}  # reproducible files
 
-Panels = Mapping[str, Sequence[Group]]  # groups by world
+Panels = Mapping[str, Sequence[Group]]  # groups by environment
 
 
 def write_figures(
@@ -47,9 +47,9 @@ def write_figures(
     suffix: Sequence[str] = ("png", "pdf"),
     across: Across = Across.EPISODES,
 ) -> list[Path]:
-    """Write a study's figure, or else each world's curves, budgets and counters; return the files' paths.
+    """Write a study's figure, or each environment's curves, budgets and counters; return the paths of the files.
 
-    `across` is what curves are drawn over.
+    `across` selects the x-axis of the curves.
     """
     rc_context = _matplotlib().rc_context
     for each in suffix:
@@ -60,7 +60,7 @@ def write_figures(
         named = {str(study["name"]): study_figure(groups, study, across)} if study else {}
         figures = named or dict(_figures_of_worlds(groups, across))
         if not figures:
-            raise UsageError("these runs hold nothing to draw yet: wait for their first evaluation.")
+            raise UsageError("these runs have nothing to draw yet: wait for their first evaluation.")
         for name, figure in figures.items():
             for each in suffix:
                 path = Path(directory) / f"{name}.{each}"
@@ -71,7 +71,7 @@ def write_figures(
 
 
 def study_figure(groups: Sequence[Group], study: Mapping[str, Any], across: Across = Across.EPISODES) -> "Figure":
-    """Return the figure of a study."""
+    """Return a study's figure."""
     plot, labels = study["plot"], study.get("groups", ())
     title = str(study["title"])
     found = by_world([group for group in groups if group.label in labels], labels)
@@ -86,9 +86,9 @@ def study_figure(groups: Sequence[Group], study: Mapping[str, Any], across: Acro
         metric = study.get("metric", "evaluation_return") if plot == "curve" else "budget_used"
         figure = curves_figure(panels, metric, title, strokes, remarks, across)
     else:
-        raise UsageError(f"the plot of a study is curve, budget, items or weights, not {plot!r}.")
+        raise UsageError(f"a study's plot must be curve, budget, items or weights, not {plot!r}.")
     if figure is None:
-        raise UsageError(f"there is nothing to draw of study {study['name']!r} yet: run `{study.get('command')}`.")
+        raise UsageError(f"there is nothing to draw for study {study['name']!r} yet: run `{study.get('command')}`.")
     return figure
 
 
@@ -100,12 +100,12 @@ def curves_figure(
     remarks: Sequence[str] = (),
     across: Across = Across.EPISODES,
 ) -> "Figure | None":
-    """Return a metric's curves, a panel for each world, or None if no run has the metric."""
+    """Return a metric's curves, one panel per environment, or None if no run has the metric."""
     found = {world: _curves_of(groups, metric, across) for world, groups in panels.items()}
     curves = {world: of_world for world, of_world in found.items() if of_world}
     if not curves:
         return None
-    if len(curves) == 1:  # the legend then reads as the lines end, from top to bottom
+    if len(curves) == 1:  # sort the legend like the ends of the lines, from top to bottom
         curves = {world: dict(sorted(each.items(), key=_from_the_top)) for world, each in curves.items()}
     seeds = [(label, line.num_seeds) for of_world in curves.values() for label, line in of_world.items()]
     figure, axes = _framed(list(curves), title, [_seeds(seeds), *_unfinished(panels), *remarks])
@@ -121,12 +121,12 @@ def curves_figure(
 
 
 def _curves_of(groups: Sequence[Group], metric: str, across: Across) -> dict[str, Line]:
-    """Return the means of the groups that have a metric, by label, with all their points."""
+    """Return the mean curves of the groups that have a metric, by label and at full resolution."""
     lines = lines_of(groups, metric, ALL_POINTS, {"mean": mean})
     for line in lines:
         if across is not Across.EPISODES and across not in line.elsewhere:
             raise UsageError(
-                f"{groups[line.group].name} cannot be drawn over {across.value}: not all rows of its runs tell "
+                f"{groups[line.group].name} cannot be drawn over {across.value}: not all rows of its runs record "
                 f"{TITLES[across]}."
             )
     return {groups[line.group].label: line for line in lines}
@@ -137,14 +137,14 @@ def _from_the_top(curve: tuple[str, Line]) -> float:
 
 
 def _axis_title(metric: Metric) -> str:
-    is_both = metric.family in (EVALUATION, TRAINING)  # what is evaluated is counted in training as well
+    is_both = metric.family in (EVALUATION, TRAINING)  # these families have metrics of the same names
     return uncapitalised(metric.title) + (f" ({metric.family.lower()})" if is_both else "")
 
 
 def items_figure(
     panels: Panels, title: str, strokes: Mapping[str, Stroke], remarks: Sequence[str] = ()
 ) -> "Figure | None":
-    """Return bars of what was opened and taken, as shares of what there is; None if no run has finished."""
+    """Return bars of counters as shares of the maximum; None if no run has finished."""
     return counters_figure(panels, title, strokes, remarks, as_shares=True)
 
 
@@ -156,7 +156,7 @@ def counters_figure(
     *,
     as_shares: bool = False,
 ) -> "Figure | None":
-    """Return bars of counters of the final policies, a panel for each world, or None if no run has finished."""
+    """Return bars of the final policies' counters, one panel per environment, or None if no run has finished."""
     finished = {world: _finished(groups) for world, groups in panels.items()}
     found = {world: _bars_of(world, groups, as_shares=as_shares) for world, groups in finished.items() if groups}
     counted = {world: bars for world, bars in found.items() if bars}
@@ -170,13 +170,13 @@ def counters_figure(
         draw_bars(each, bars, [group.label for group in drawn[world]], strokes)
     if as_shares:
         axes[0].yaxis.set_major_formatter("{x:.0%}")
-    axes[0].set_ylabel("share of all there are" if as_shares else "in an episode, mean")
+    axes[0].set_ylabel("share of the maximum" if as_shares else "mean per episode")
     _add_legend(figure, axes)
     return figure
 
 
 def _finished(groups: Sequence[Group]) -> list[Group]:
-    """Return groups with their finished runs alone, where they have some."""
+    """Return groups reduced to their finished runs, without those that have none."""
     found = [dataclasses.replace(each, runs=tuple(run for run in each.runs if run.result)) for each in groups]
     return [group for group in found if group.runs]
 
@@ -187,12 +187,12 @@ def _bars_of(world: str, groups: Sequence[Group], *, as_shares: bool) -> list[Ba
         return bars
     shares = [panel for panel in bars if panel.is_share]
     if bars and not shares:
-        raise UsageError(f"shares of items need a world whose runs say how many there are, which {world}'s do not.")
+        raise UsageError(f"shares of items need runs that record each counter's maximum; those of {world} do not.")
     return shares
 
 
 def weights_figure(title: str, remarks: Sequence[str] = ()) -> "Figure":
-    """Return h(x) for the shapes that the paper uses."""
+    """Return a plot of h(x) for the shapes used in the paper."""
     figure, axes = _framed(["h(x)"], title, remarks)
     draw_weights(axes[0])
     _add_legend(figure, axes)
@@ -212,10 +212,10 @@ def _figures_of_worlds(groups: Sequence[Group], across: Across) -> "Iterator[tup
 
 
 def _remarks(study: Mapping[str, Any], panels: Panels) -> list[str]:
-    """Return what a reader has to know of a study besides its data."""
+    """Return remarks that a reader needs besides the data."""
     remarks = [f"after figure {study['figure']} of the paper"] if study.get("figure") else []
     if study["plot"] == "weights":
-        return remarks  # it is of no runs
+        return remarks  # it has no runs
     if (scale := study.get("scale", 1)) != 1:
         remarks.append(f"shortened to {100 * scale:g} % (scale {scale:g})")
     has_runs = {group.label for groups in panels.values() for group in groups}
@@ -225,7 +225,7 @@ def _remarks(study: Mapping[str, Any], panels: Panels) -> list[str]:
 
 
 def _seeds(drawn: Sequence[tuple[str, int]]) -> str:
-    """Return what is drawn of how many seeds, and who has fewer."""
+    """Return how many seeds are averaged, and which groups have fewer."""
     most = max(num_seeds for _, num_seeds in drawn)
     if most == 1:
         return "one seed"
@@ -244,7 +244,7 @@ def _unfinished(panels: Panels) -> list[str]:
 
 
 def _framed(panels: Sequence[str], title: str, remarks: Sequence[str]) -> "tuple[Figure, list[Axes]]":
-    """Return an empty figure with its title and remarks, and an axis for each panel."""
+    """Return an empty figure with its title and remarks, and one axis per panel."""
     _matplotlib()
     from matplotlib.figure import Figure
 
@@ -256,13 +256,13 @@ def _framed(panels: Sequence[str], title: str, remarks: Sequence[str]) -> "tuple
             each.set_title(panel, loc="left")
     figure.suptitle(textwrap.fill(title, round(11 * width)), x=0.01, ha="left")
     unbroken = " · ".join(remark.replace(" ", "\u00a0") for remark in remarks)
-    note = textwrap.fill(unbroken, round(19 * width)).replace("\u00a0", " ")  # a line ends between two remarks
+    note = textwrap.fill(unbroken, round(19 * width)).replace("\u00a0", " ")  # break lines only between remarks
     figure.supxlabel(note, x=0.01, ha="left", fontsize=7, color="#555555")
     return figure, axes
 
 
 def _add_legend(figure: "Figure", axes: "Sequence[Axes]") -> None:
-    """Put a legend to the right of all panels, and make room for it."""
+    """Put a legend to the right of all panels and make room for it."""
     entries: dict[str, Any] = {}
     for each in axes:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):

@@ -1,4 +1,4 @@
-"""What each run has to show in the end, and which runs speak for their group."""
+"""The final values of each run, and which runs represent their group."""
 
 import dataclasses
 import math
@@ -11,18 +11,18 @@ from consmarl.reports.colours import COLOURS
 from consmarl.reports.runs import Curve, Group, Run
 from consmarl.reports.statistics import Interval, interval, mean
 
-MARK = "†"  # beside what holds an unfinished run
+MARK = "†"  # marks values that include an unfinished run
 
 
 class Final(NamedTuple):
-    """One number of a run: from after training, or from its last evaluation so far."""
+    """A final value of a run: measured after training, or in the last evaluation so far."""
 
     value: float
     is_finished: bool
 
 
 def final(run: Run, name: str = "return") -> Final | None:
-    """Return what a run reached: after training, else in its last evaluation; failed runs have nothing to show."""
+    """Return a run's value after training, or else in its last evaluation; None for failed runs."""
     if run.state == "failed":
         return None
     if run.result is not None:
@@ -33,24 +33,24 @@ def final(run: Run, name: str = "return") -> Final | None:
 
 
 def finals(group: Group, name: str = "return") -> dict[int, Final]:
-    """Return what each seed of a group reached."""
+    """Return each seed's final value."""
     found = {run.seed: final(run, name) for run in group.runs}
     return {seed: each for seed, each in found.items() if each is not None and math.isfinite(each.value)}
 
 
 def final_values(group: Group, name: str = "return") -> dict[Hashable, float]:
-    """Return what each seed of a group reached, as bare numbers."""
+    """Return each seed's final value as a plain number."""
     return {seed: each.value for seed, each in finals(group, name).items()}
 
 
 def final_mean(group: Group, name: str = "return") -> Interval:
-    """Return the mean over the group's seeds with its interval; NaN where no run has anything to show."""
+    """Return the mean over the group's seeds with its interval; NaN if no run has a value."""
     values = list(final_values(group, name).values())
     return interval(values, mean) if values else Interval(math.nan, math.nan, math.nan)
 
 
 def best_first(groups: Sequence[Group]) -> list[Group]:
-    """Return groups by what they reached, and those with nothing to show last."""
+    """Return groups sorted by final return, those without one last."""
     estimates = {id(group): final_mean(group).estimate for group in groups}
 
     def place(group: Group) -> float:
@@ -61,18 +61,18 @@ def best_first(groups: Sequence[Group]) -> list[Group]:
 
 
 def drawn_runs(group: Group) -> list[Run]:
-    """Return the runs that make a group's curve: the finished ones; where none is, all that have not failed.
+    """Return the runs that make up a group's curve: the finished ones, or if there are none, all that have not failed.
 
-    One run that has just begun would otherwise cut the curve of all others to its own length.
+    A run that has just started would otherwise cut the whole group's curve to its own length.
     """
     finished = [run for run in group.runs if run.state == "finished"]
     return finished or [run for run in group.runs if run.state != "failed"]
 
 
 def by_world(groups: Sequence[Group], order: Sequence[str] = ()) -> dict[str, list[Group]]:
-    """Return the groups of each world, in this order of labels, or else known methods first.
+    """Return the groups of each environment, in the given order of labels, or else with known methods first.
 
-    Groups that bear the same name in one world are numbered.
+    Groups with the same label in one environment are numbered.
     """
     known = list(order) or list(COLOURS)
 
@@ -89,13 +89,13 @@ def by_world(groups: Sequence[Group], order: Sequence[str] = ()) -> dict[str, li
 
 
 def scalar_curve(run: Run, name: str) -> Curve:
-    """Return what `run.curve` does of a metric without lists, ten times as fast: pages ask for a million values."""
+    """Return `run.curve` of a metric that is never a list, ten times as fast; pages need a million values."""
     rows = [row for row in run.rows if type(row.get(name)) in (float, int)]
     return np.array([row["episode"] for row in rows], np.int64), np.array([row[name] for row in rows], np.float64)
 
 
 def finite_curve(run: Run, name: str) -> Curve:
-    """Return a metric where it is finite, for averages over a run."""
+    """Return only the finite values of a metric, for averages over a run."""
     episodes, values = scalar_curve(run, name)
     is_finite = np.isfinite(values)
     return episodes[is_finite], values[is_finite]

@@ -1,4 +1,4 @@
-"""What the page says in sentences: a summary, what to beware of, and what a study's paper claims beside it."""
+"""The sentences of the page: a summary, cautions, and a study's claim next to what was observed."""
 
 import math
 from collections import Counter
@@ -13,12 +13,12 @@ from consmarl.reports.statistics import caution
 from consmarl.reports.tables import compared
 from consmarl.reports.words import decimals_for, listed, number, plural, sentence, with_bounds
 
-MOST_NAMED = 3  # more of a thing are counted
-LONGEST_NAMES = 50  # in letters, of all methods in a title
+MOST_NAMED = 3  # more than this are only counted
+LONGEST_NAMES = 50  # of all methods in a title, in characters
 
 
 class StudyNote(NamedTuple):
-    """A study's figure, what the paper says of it, and what is seen here."""
+    """A study's figure, the paper's claim about it, and what was observed here."""
 
     name: str
     figure: int | None
@@ -29,16 +29,16 @@ class StudyNote(NamedTuple):
 
 
 def title_of(worlds: Mapping[str, Sequence[Group]]) -> str:
-    """Return a title for a page that was given none."""
+    """Return a default title for a page."""
     labels = list(dict.fromkeys(group.label for groups in worlds.values() for group in groups))
     is_short = len(labels) <= MOST_NAMED and len("".join(labels)) <= LONGEST_NAMES
     who = listed(labels) if is_short else "Results"
-    ids = [world.partition(" (")[0] for world in worlds]  # what was changed in them is left to the summary
+    ids = [world.partition(" (")[0] for world in worlds]  # changed parameters are left to the summary
     return f"{who} {_where(list(worlds) if len(set(ids)) < len(ids) else ids)}"
 
 
 def summary(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list[str]:
-    """Say in a few sentences what was run and what came of it."""
+    """Summarise in a few sentences what was run and how it ended."""
     groups = [group for each in worlds.values() for group in each]
     num_labels = len({group.label for group in groups})
     seeds = sorted({len(group.runs) for group in groups})
@@ -53,7 +53,7 @@ def _kinds(worlds: Mapping[str, Sequence[Group]], count: int) -> str:
 
 
 def _where(worlds: list[str]) -> str:
-    return f"on {listed(worlds)}" if len(worlds) <= MOST_NAMED else f"on {len(worlds)} worlds"
+    return f"on {listed(worlds)}" if len(worlds) <= MOST_NAMED else f"on {len(worlds)} environments"
 
 
 def _leader(world: str, worlds: Mapping[str, Sequence[Group]]) -> str | None:
@@ -67,26 +67,26 @@ def _leader(world: str, worlds: Mapping[str, Sequence[Group]]) -> str | None:
         return f"Final return{place}: {reached}."
     against = compared(ordered[0], ordered[1])
     if against.gap == 0:
-        return f"Highest final return{place}: {reached}, and {against.right} has the same."
+        return f"Highest final return{place}: {reached}, tied with {against.right}."
     return f"Highest final return{place}: {reached}; its lead over {against.right} is {against.verdict}."
 
 
 def cautions(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list[str]:
-    """Say what a reader has to beware of."""
+    """Return warnings that a reader should know before drawing conclusions."""
     groups = [group for each in worlds.values() for group in each]
     num_drawn = sum(len(group.runs) for group in groups)
     found = _few_seeds(groups, is_one_world=len(worlds) == 1)
     states = Counter(run.state for run in runs)
     if states["failed"]:
-        found.append(f"{plural(states['failed'], 'run')} failed and {_is(states['failed'])} in no mean and no curve.")
+        found.append(f"{plural(states['failed'], 'run')} failed and {_is(states['failed'])} in no mean or curve.")
     if states["unfinished"]:
         found.append(
-            f"{plural(states['unfinished'], 'run')} {_is(states['unfinished'])} unfinished: the last evaluation stands "
-            f"for the final return, marked {MARK}, and curves show finished runs alone where a group has some."
+            f"{plural(states['unfinished'], 'run')} {_is(states['unfinished'])} unfinished: the last evaluation "
+            f"is used as the final return, marked {MARK}, and curves show only finished runs if a group has any."
         )
     if len(runs) > num_drawn:
         found.append(
-            f"{plural(len(runs) - num_drawn, 'run')} repeated another's seed and settings: a seed counts once."
+            f"{plural(len(runs) - num_drawn, 'run')} repeated the seed and settings of another: each seed counts once."
         )
     found += [each for world, there in worlds.items() if (each := _different_lengths(world, there))]
     found += [each for group in groups if (each := _never_shared(group, is_one_world=len(worlds) == 1))]
@@ -94,7 +94,7 @@ def cautions(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list
 
 
 def _few_seeds(groups: Sequence[Group], *, is_one_world: bool) -> list[str]:
-    """Group what is to be said by how many seeds there are, so that it is said once."""
+    """Return cautions about few seeds, one per number of seeds."""
     holders: dict[str, list[str]] = {}
     for group in groups:
         words = caution(len(final_values(group)))
@@ -114,17 +114,17 @@ def _different_lengths(world: str, groups: Sequence[Group]) -> str | None:
     )
     if len(lengths) < 2:
         return None
-    return f"Not all on {world} were to play as long: {listed([number(each, 0) for each in lengths])} episodes."
+    return f"Runs on {world} differ in length: {listed([number(each, 0) for each in lengths])} episodes."
 
 
 def _never_shared(group: Group, *, is_one_world: bool) -> str | None:
-    """Say of a group that its runs end before sharing begins, so that it stands for its method without sharing."""
+    """Warn if a group's runs end before sharing starts, so that it represents its method without sharing."""
     settings = flat_settings(group.runs[0].config)
     start, episodes = settings.get("share.start_episode"), settings.get("episodes")
     if not isinstance(start, int) or not isinstance(episodes, int) or start < episodes - 1:
         return None
     return (
-        f"{group.label if is_one_world else group.name} never shared anything: sharing begins after episode "
+        f"{group.label if is_one_world else group.name} never shared anything: sharing starts after episode "
         f"{number(start, 0)}, and its runs have {number(episodes, 0)} episodes. Comparisons show it without sharing."
     )
 
@@ -138,7 +138,7 @@ def _scaled(scale: float) -> str:
 
 
 def study_note(study: Mapping[str, Any], worlds: Mapping[str, Sequence[Group]]) -> StudyNote:
-    """Put a study's claim beside what is seen here."""
+    """Return a study's claim next to what was observed here."""
     labels = {group.label for groups in worlds.values() for group in groups}
     missing = [label for label in study.get("groups") or () if label not in labels]
     has_runs = study["plot"] != "weights"
@@ -151,7 +151,7 @@ def study_note(study: Mapping[str, Any], worlds: Mapping[str, Sequence[Group]]) 
 
 
 def _seen(study: Mapping[str, Any], world: str, groups: Sequence[Group], names_world: bool) -> str | None:
-    """Say where a study's metric ended, the highest first."""
+    """Return where a study's metric ended, the highest first."""
     place = f" on {world}" if names_world else ""
     if study["plot"] == "items":
         return _taken(groups, place)
@@ -174,4 +174,4 @@ def _taken(groups: Sequence[Group], place: str) -> str | None:
 
 def _at(lines: Sequence[Line]) -> str:
     last = {int(line.episodes[-1]) for line in lines}
-    return f"at episode {number(last.pop(), 0)}" if len(last) == 1 else "in the end"
+    return f"at episode {number(last.pop(), 0)}" if len(last) == 1 else "at the end"

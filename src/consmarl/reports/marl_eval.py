@@ -1,13 +1,14 @@
-"""Runs as the JSON that marl-eval (`pip install id-marl-eval`) reads, for aggregates and plots across worlds.
+"""Runs as JSON for marl-eval (`pip install id-marl-eval`), for aggregates and plots across environments.
 
-Its levels are environment → task → algorithm → run → step. A task is a world, and an environment a family of worlds;
-worlds of one family that marl-eval could not put side by side, because they have other algorithms, runs, evaluations
-or counters, are environments of their own. A step is an evaluation that all runs of a world have, with the environment
-steps taken until then; its values are means over the evaluation's episodes, in lists of one.
+Its levels are environment → task → algorithm → run → step. A task is one of our environments, and marl-eval's
+environment is a family of them; members of a family that marl-eval cannot put side by side, because they differ in
+algorithms, runs, evaluations or counters, become environments of their own. A step is an evaluation that all runs of
+a task have, with the environment steps taken so far; its values are means over the evaluation's episodes, in lists of
+length one.
 
-"absolute_metrics" are, by the protocol that marl-eval follows (Gorsane et al. 2022), of the best policy met while
+By the protocol that marl-eval follows (Gorsane et al. 2022), "absolute_metrics" are of the best policy found during
 training, played for ten times the episodes of an evaluation. Here they are of the last policy, played for as many
-episodes as result.json says, which is 400 as a rule: a run that got worse towards its end is not flattered.
+episodes as result.json says (400 by default), so that a run that got worse towards its end is not flattered.
 """
 
 import json
@@ -27,7 +28,7 @@ Task = dict[str, dict[str, Any]]  # algorithm → run → step → metrics
 
 
 def to_marl_eval(groups: Sequence[Group]) -> dict[str, dict[str, Task]]:
-    """Return finished runs of equally many seeds in marl-eval's format."""
+    """Return finished runs in marl-eval's format; all methods need the same number of seeds."""
     if not groups:
         raise UsageError("there are no runs to write for marl-eval: name a directory with runs.")
     worlds: dict[str, list[Group]] = {}
@@ -46,7 +47,7 @@ def to_marl_eval(groups: Sequence[Group]) -> dict[str, dict[str, Task]]:
 
 
 def write_marl_eval(groups: Sequence[Group], path: Path) -> Path:
-    """Write finished runs of equally many seeds as a file for marl-eval; return its path."""
+    """Write finished runs as a file for marl-eval; all methods need the same number of seeds; return its path."""
     content = json.dumps(to_marl_eval(groups))
     with replacing(Path(path)) as temporary:
         temporary.write_text(content, encoding="utf-8")
@@ -75,22 +76,22 @@ def _task(world: str, groups: list[Group]) -> Task:
 
 
 def _refuse_what_cannot_be_compared(world: str, groups: list[Group]) -> None:
-    names = [_algorithm(group.label).lower() for group in groups]  # marl-eval makes all names lower case
+    names = [_algorithm(group.label).lower() for group in groups]  # marl-eval converts names to lower case
     for group, name in zip(groups, names, strict=True):
         if names.count(name) > 1:
             raise UsageError(
-                f"{group.label} names two groups of {world}, which marl-eval cannot tell apart: leave one out."
+                f"{group.label} is the name of two groups of {world}, which marl-eval cannot tell apart: leave one out."
             )
         for run in group.runs:
             if run.result is None:
                 raise UsageError(
-                    f"{run.path} is {run.state}, and marl-eval wants what came of it: finish it with "
+                    f"{run.path} is {run.state}, and marl-eval needs finished runs: finish it with "
                     f"`consmarl resume {run.path}` or leave it out."
                 )
     if len({len(group.runs) for group in groups}) > 1:
         counts = ", ".join(f"{group.label} {len(group.runs)}" for group in groups)
         raise UsageError(
-            f"marl-eval wants as many seeds of each method, but of {world} there are {counts}: "
+            f"marl-eval needs the same number of seeds for every method, but {world} has {counts}: "
             "run the missing ones or leave some out."
         )
 
@@ -132,7 +133,7 @@ def _finite(run: Run, name: str, value: float) -> float:
 
 
 def _shape(task: Task) -> tuple[Any, ...]:
-    """Return what has to be the same in all tasks of an environment."""
+    """Return what must be equal in all tasks of an environment."""
     runs = next(iter(task.values()))
     steps = runs["run_1"]
     return frozenset(name.lower() for name in task), len(runs), len(steps), tuple(steps["absolute_metrics"])

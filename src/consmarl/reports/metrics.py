@@ -1,4 +1,4 @@
-"""Which metrics runs hold, as the runs declare them."""
+"""The metrics that runs contain, as declared by the runs."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,14 @@ NOT_CURVES = BOOKKEEPING | {EVALUATED + name for name in BOOKKEEPING}
 
 
 def schema_of(runs: Iterable[Run]) -> Schema:
-    """Return what these runs declare together."""
+    """Return the combined declarations of these runs."""
     return joined(run.schema for run in runs)
 
 
 def metrics_of(runs: Iterable[Run]) -> list[Metric]:
-    """Return the metrics of these runs that make curves: family by family, declared ones first."""
+    """Return the metrics of these runs that can be drawn as curves, by family, declared ones first."""
     runs = list(runs)
-    is_number: dict[str, bool] = {}  # the first value tells: looking at all of a hundred runs takes seconds
+    is_number: dict[str, bool] = {}  # judged by the first value: scanning a hundred runs takes seconds
     for run in runs:
         for row in run.rows:
             for name in row.keys() - is_number.keys():
@@ -25,7 +25,7 @@ def metrics_of(runs: Iterable[Run]) -> list[Metric]:
 
 
 def counters_of(runs: Iterable[Run]) -> list[Metric]:
-    """Return what these runs counted in greedy episodes, in a reader's order; totals only without their parts."""
+    """Return the counters of these runs' greedy episodes, in display order; totals only if their parts are missing."""
     runs = list(runs)
     written = {name for run in runs for name in run.result or ()}
     rows = (row for run in runs if not run.result for row in run.rows)

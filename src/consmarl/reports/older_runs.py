@@ -1,4 +1,4 @@
-"""What runs hold that were written before runs said it themselves: what our worlds and methods held then."""
+"""The metrics of runs written before runs declared their own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ WORLDS_WITH_BOXES = ("ft", "ft-20")
 
 
 def schema_of_older_run(config: Mapping[str, Any]) -> Schema:
-    """Return what a run's settings and the names in its rows are taken to mean."""
+    """Return the schema that an older run's settings imply."""
     is_known = config.get("env") in WORLDS_WITH_BOXES and not config.get("set")
     return OF_KNOWN_BOXES if is_known else OF_ANY_WORLD
 

@@ -1,4 +1,4 @@
-"""One HTML file that shows what runs came to: nothing in it asks a network for anything."""
+"""One self-contained HTML file that shows the results of runs; it loads nothing from the network."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ from consmarl.reports.themes import styles_of
 from consmarl.reports.weights import START, shape_labels, weights_figure
 
 TEMPLATES = "template"
-FIRST_SECTION = {"budget": "sharing", "items": "achieved"}  # of a study's page: what its figure shows
+FIRST_SECTION = {"budget": "sharing", "items": "achieved"}  # of a study's page: the section with its figure
 
 
 class Section(NamedTuple):
-    """A section of the page; its template bears its id."""
+    """A section of the page; its template is named after its id."""
 
     id: str
     heading: str
@@ -47,32 +47,31 @@ def write_report(
     left_out: Sequence[str] = (),
     across: Across = Across.EPISODES,
 ) -> Path:
-    """Write what runs came to as a page that stands alone; return its path.
+    """Write the results of runs as a self-contained page; return its path.
 
-    With a study, a figure of the paper, the page opens with what the figure shows and what the paper says of it.
-    `left_out` has a sentence for each run that cannot be read, as `find_runs` gives them; `across` is what curves are
-    drawn over at first.
+    With a study, i.e. a figure of the paper, the page opens with that figure and the paper's claim about it. `left_out`
+    has a sentence for each unreadable run, as returned by `find_runs`; `across` is the initial x-axis of the curves.
     """
     if is_of_weights(study):
         return write_weights_page(study or {}, out, title=title)
     if not runs:
-        raise UsageError("there are no runs to report: name directories that hold some.")
+        raise UsageError("there are no runs to report: name directories that contain runs.")
     near = Path(out).absolute().parent
     return write_page(contents_of(runs, near, study=study, left_out=left_out, across=across), out, title=title)
 
 
 def is_of_weights(study: Mapping[str, Any] | None) -> bool:
-    """Return whether a study is of the weights of knowledge, which takes no runs."""
+    """Return whether a study shows the weights of knowledge, which needs no runs."""
     return study is not None and study.get("plot") == "weights"
 
 
 def write_page(contents: Contents, out: Path, *, title: str | None = None) -> Path:
-    """Write the page of a report; return its path."""
+    """Write a report's page; return its path."""
     return _write(_context(contents), out, title)
 
 
 def write_weights_page(study: Mapping[str, Any], out: Path, *, title: str | None = None) -> Path:
-    """Write the page of the study that takes no runs; return its path."""
+    """Write the page of the study that needs no runs; return its path."""
     return _write(_weights_context(study), out, title)
 
 
@@ -120,8 +119,8 @@ def _weights_context(study: Mapping[str, Any]) -> dict[str, Any]:
         "sections": [Section("weights", "The weight over episodes"), Section("made", "How it was made")],
         "title": study.get("title") or "How much negative knowledge weighs",
         "summary": [
-            "When sharing starts, only negative knowledge counts; from then on its weight h(x) falls, and positive "
-            "knowledge has the rest of 1."
+            "When sharing starts, only negative knowledge counts; its weight h(x) then decreases, and positive "
+            "knowledge has weight 1 − h(x)."
         ],
         "cautions": [],
         "study": findings.study_note(study, {}),
@@ -139,7 +138,7 @@ def _weights_context(study: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sections_of(contents: Contents, *, has_pictures: bool) -> list[Section]:
-    """Return the sections that have something to show: a study's figure first, the others in their order."""
+    """Return the sections that have something to show: a study's figure first, the others in their usual order."""
     parts, study = contents.parts, contents.study
     there = {
         Section("curves", "Learning curves"): True,
@@ -158,7 +157,7 @@ def sections_of(contents: Contents, *, has_pictures: bool) -> list[Section]:
 
 
 def _page(figures: Sequence[Figure]) -> dict[str, Any]:
-    """Return what every page needs."""
+    """Return the template variables that every page needs."""
     return {
         "css": template_text("consmarl.reports", "theme.css", "report.css"),
         "script": template_text("consmarl.reports", "theme.js", "figure.js", "report.js"),
@@ -191,19 +190,19 @@ def parts_figures(parts: Sequence[Part]) -> list[Figure]:
 
 
 def template_text(package: str, *names: str) -> Markup:
-    """Return files of a package's templates, one after the other."""
+    """Return a package's template files, concatenated."""
     files = resources.files(package) / TEMPLATES
     return Markup("\n").join(Markup((files / name).read_text(encoding="utf-8")) for name in names)
 
 
 def safe_json(data: Any) -> Markup:
-    """Return JSON that may stand inside a script element, whatever names it holds."""
+    """Return JSON that is safe inside a script element, whatever strings it contains."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def template_environment(package: str) -> jinja2.Environment:
-    """Return where a package's templates come from: everything is escaped, and nothing may be missing."""
+    """Return the Jinja environment for a package's templates, with autoescaping and strict undefined variables."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, TEMPLATES),
         autoescape=True,

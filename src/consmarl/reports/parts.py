@@ -1,4 +1,4 @@
-"""What a page shows of each world."""
+"""The parts of a page that show one environment."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from consmarl.reports.tables import Comparison, FinalTable, comparisons, final_t
 
 
 class Part(NamedTuple):
-    """One world's share of each section."""
+    """One environment's part of each section."""
 
     world: str
     curves: Figure | None
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What all figures of a page have in common."""
+    """What all figures of a page share."""
 
     style_of: Mapping[str, int]
     num_runs: int
@@ -43,7 +43,7 @@ def parts_of(
     study: Mapping[str, Any] | None,
     across: Across = Across.EPISODES,
 ) -> list[Part]:
-    """Return what to show of each world."""
+    """Return a part for each environment."""
     num_runs = sum(len(group.runs) for groups in worlds.values() for group in groups)
     drawing = Drawing(style_of, num_runs, across)
     return [_part(number, world, groups, drawing, study) for number, (world, groups) in enumerate(worlds.items())]
@@ -67,7 +67,7 @@ def _part(number: int, world: str, groups: Sequence[Group], drawing: Drawing, st
 
 
 def opening(metrics: Sequence[Metric], wanted: str | None) -> list[Metric]:
-    """Return the metrics with the one that is wanted at first, or else the first there is."""
+    """Return the metrics with the requested one first, if it is there."""
     return sorted(metrics, key=lambda each: each.name != wanted)
 
 
@@ -89,7 +89,7 @@ def _comparisons_axis(compared: Sequence[Comparison]) -> Axis:
 
 
 def _around(values: Sequence[float]) -> Axis:
-    """Return an axis with a little room at both ends."""
+    """Return an axis with a small margin at both ends."""
     finite = [value for value in values if math.isfinite(value)] or [0.0]
     room = 0.06 * (max(finite) - min(finite)) or 1.0
     return Axis(min(finite) - room, max(finite) + room, [])

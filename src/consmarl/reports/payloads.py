@@ -1,4 +1,4 @@
-"""Charts as data for the page's script: numbers are rounded to what is shown of them, and told once."""
+"""Charts as data for the page's script, rounded to the precision shown and without repetition."""
 
 import math
 from typing import Any
@@ -11,11 +11,11 @@ from consmarl.reports.charts import Chart, Figure, Frame
 from consmarl.reports.curves import Line
 from consmarl.reports.statistics import Band
 
-DECIMALS_OF = {Across.EPISODES: 0, Across.STEPS: 0, Across.TIME: 1}  # a tenth of a second
+DECIMALS_OF = {Across.EPISODES: 0, Across.STEPS: 0, Across.TIME: 1}  # tenths of a second
 
 
 def payload(figure: Figure) -> dict[str, Any]:
-    """Return all of a figure's charts; series refer to lists of places along the axes, which they mostly share."""
+    """Return all charts of a figure; series refer to lists of x positions, which most of them share."""
     places: dict[tuple[float | None, ...], int] = {}
     charts = [
         {
@@ -66,6 +66,6 @@ def _rounded_band(band: Band, decimals: int) -> list[list[float | None] | None]:
 
 
 def rounded(values: NDArray[np.float64], decimals: int) -> list[float | None]:
-    """Return numbers as they are shown; what is not finite becomes None, for JSON has no word for it."""
+    """Return rounded numbers; non-finite ones become None, since JSON cannot represent them."""
     shown = (round(value, decimals) + 0.0 if math.isfinite(value) else None for value in values.tolist())
     return [int(value) if value is not None and not decimals else value for value in shown]

@@ -1,4 +1,4 @@
-"""Episodes of learned policies, put into the page itself: one moving picture a group."""
+"""Episodes of learned policies embedded in the page, one animation per group."""
 
 import base64
 import io
@@ -14,11 +14,11 @@ from consmarl.files import POLICY_GIF
 from consmarl.reports.finals import Final, final
 from consmarl.reports.runs import Group, Run, shown_run
 
-MOST_PIXELS = 4_000_000  # ours have a hundredth of it
+MOST_PIXELS = 4_000_000  # a hundred times the size of ours
 
 
 class Picture(NamedTuple):
-    """A policy at work."""
+    """An animation of a policy."""
 
     world: str
     label: str
@@ -33,12 +33,12 @@ class Picture(NamedTuple):
 
 
 def pictures(groups: Sequence[Group]) -> list[Picture]:
-    """Return a picture for each group that has any."""
+    """Return a picture for each group that has one."""
     return [picture for group in groups if (picture := _picture(group)) is not None]
 
 
 def candidates(group: Group) -> list[Run]:
-    """Return runs in the order in which they may stand for their group: the middle one first, then those near it."""
+    """Return runs in the order of preference for representing their group: the median one, then those closest to it."""
     middle = shown_run(group)
     reached = {id(run): each.value for run in group.runs if (each := final(run)) is not None}
     if middle is None:
@@ -61,17 +61,17 @@ def _picture(group: Group) -> Picture | None:
 
 
 def _first_frame(moving: bytes, path: Path) -> tuple[bytes, tuple[int, int]]:
-    """Return the first frame as PNG, and its size; only what is a GIF is looked at, and only if it is no bomb."""
+    """Return the first frame as PNG and its size; only GIFs of a reasonable size are decoded."""
     try:
-        # other formats have no business here, and Pillow hands some of them to other programs
+        # no other formats: Pillow hands some of them to other programs
         with Image.open(io.BytesIO(moving), formats=("GIF",)) as picture:
             if picture.width * picture.height > MOST_PIXELS:
-                raise UsageError(f"{path} is too large for a report: delete it, or write it anew.")
+                raise UsageError(f"{path} is too large for a report: delete it or write it again.")
             written = io.BytesIO()
             picture.convert("RGB").quantize().save(written, "PNG", optimize=True)
             return written.getvalue(), picture.size
     except (OSError, EOFError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UsageError(f"{path} is not a picture: delete it, or write it anew.") from error
+        raise UsageError(f"{path} is not a picture: delete it or write it again.") from error
 
 
 def _data_uri(kind: str, content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""How curves, bars and weights are drawn on matplotlib's axes."""
+"""Drawing of curves, bars and weights on matplotlib axes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 X_LABELS = {Across.EPISODES: "episodes", Across.STEPS: "environment steps", Across.TIME: "training time"}
-HATCHES = {"-": "", "--": "///", ":": "...", "-.": "xxx"}  # of bars, by the dashes of lines with the same colour
+HATCHES = {"-": "", "--": "///", ":": "...", "-.": "xxx"}  # of bars, by the dash of the line with the same colour
 
 
 class Stroke(NamedTuple):
-    """How a group is drawn; dashes are for when there are more groups than colours."""
+    """How a group is drawn; dashes are used when there are more groups than colours."""
 
     colour: str
     dash: str
 
 
 def strokes_of(labels: Iterable[str]) -> dict[str, Stroke]:
-    """Return how each label is drawn: of 28 no two are alike."""
+    """Return a stroke for each label; the first 28 are distinct."""
     strokes: dict[str, Stroke] = {}
     for label, colour in colours_of(labels).items():
         num_alike = sum(stroke.colour == colour for stroke in strokes.values())
@@ -39,12 +39,12 @@ def strokes_of(labels: Iterable[str]) -> dict[str, Stroke]:
 def draw_curves(
     axes: "Axes", curves: Mapping[str, Line], strokes: Mapping[str, Stroke], across: Across = Across.EPISODES
 ) -> None:
-    """Draw each label's mean, with a band of 95 % where it has more than one seed."""
+    """Draw each label's mean, with a 95 % band if it has more than one seed."""
     for label, line in curves.items():
         (colour, dash), places, bounds = strokes[label], line.over(across), line.bands["mean"]
         if line.num_seeds > 1:
             axes.fill_between(places, bounds.low, bounds.high, facecolor=colour, alpha=0.15, linewidth=0)
-            for edge in (bounds.low, bounds.high):  # bands lie on one another: their edges tell whose is whose
+            for edge in (bounds.low, bounds.high):  # bands overlap: their edges show which is which
                 axes.plot(places, edge, color=colour, alpha=0.45, linewidth=0.5)
         axes.plot(places, bounds.estimate, dash, color=colour, linewidth=1.6, label=label)
     axes.set_xlabel(X_LABELS[across])
@@ -57,7 +57,7 @@ def draw_curves(
 
 
 def draw_bars(axes: "Axes", panels: Sequence[BarPanel], labels: Sequence[str], strokes: Mapping[str, Stroke]) -> None:
-    """Draw each group's counters side by side, 95 % intervals on them, and a dot for each seed."""
+    """Draw each group's counters side by side, with 95 % intervals and a dot per seed."""
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):
         place = (number - (len(labels) - 1) / 2) * width
@@ -71,11 +71,11 @@ def draw_bars(axes: "Axes", panels: Sequence[BarPanel], labels: Sequence[str], s
             num_seeds = len(bar.seeds)
             if num_seeds > 1:
                 axes.vlines(x, *bar.value[1:], colors="#222222", linewidth=1.1)
-            beside = x + np.linspace(-0.2, 0.2, num_seeds + 2)[1:-1] * width  # or equal seeds would hide each other
+            beside = x + np.linspace(-0.2, 0.2, num_seeds + 2)[1:-1] * width  # so equal seeds do not overlap
             axes.plot(
                 beside, bar.seeds, "o", color=colour, markeredgecolor="white", markersize=3.5, markeredgewidth=0.6
             )
-    between = "\n" if len(panels) > 3 else " "  # or names would run into each other
+    between = "\n" if len(panels) > 3 else " "  # so that names do not overlap
     axes.set_xticks(range(len(panels)), [uncapitalised(panel.title).replace(" ", between) for panel in panels])
     axes.grid(visible=False, axis="x")
 

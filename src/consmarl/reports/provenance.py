@@ -1,4 +1,4 @@
-"""How runs were made: versions, machines, commands, and one row for each run."""
+"""How runs were made: versions, machines, commands, and one row per run."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from consmarl.reports.runs import Group, Run
 
 
 class RunRow(NamedTuple):
-    """One run in the table of all."""
+    """One run in the table of all runs."""
 
     world: str
     label: str
@@ -22,23 +22,23 @@ class RunRow(NamedTuple):
     state: str
     error: str | None
     episode: int
-    episodes: int | None  # that it was to play
+    episodes: int | None  # planned
     final: Final | None
     seconds: float | None
     path: str
-    view: str | None  # address of the page that replays its recorded episodes
-    notes: list[str]  # on what could not be used of its files
+    view: str | None  # URL of the page that replays its recorded episodes
+    notes: list[str]  # on data in its files that could not be used
 
 
 class Fact(NamedTuple):
-    """Something that runs were made with, and how many of them."""
+    """Something that runs were made with, and the number of runs it applies to."""
 
     text: str
     num_runs: int
 
 
 def run_rows(runs: Sequence[Run], groups: Sequence[Group], near: Path) -> list[RunRow]:
-    """Return a row for each run; a run that another one of the same seed and settings stands for is called repeated."""
+    """Return a row per run; a run superseded by another with the same seed and settings is marked as repeated."""
     label_of = {id(run): group.label for group in groups for run in group.runs}
     counted = [run for group in groups for run in group.runs]
     repeated = [run for run in runs if id(run) not in label_of]
@@ -57,7 +57,7 @@ def _run_row(run: Run, label: str, state: str, near: Path) -> RunRow:
 
 
 def link_to_view(run: Run, near: Path) -> str | None:
-    """Return where the page that replays a run's recorded episodes is, as seen from this one, if there is one."""
+    """Return the relative URL of the page that replays a run's recorded episodes, if there is one."""
     page = run.path / VIEW
     return quote(Path(os.path.relpath(page.resolve(), near.resolve())).as_posix()) if page.is_file() else None
 
@@ -72,20 +72,20 @@ def _name(run: Run) -> Any:
 
 
 def shown_path(path: Path, near: Path) -> str:
-    """Return a path as seen from the page where it lies below it, and else as it was given."""
+    """Return a path relative to the page if it is below the page's directory, and unchanged otherwise."""
     here, there = near.resolve(), path.resolve()
     return str(there.relative_to(here)) if there.is_relative_to(here) else str(path)
 
 
 def seconds_of(run: Run) -> float | None:
-    """Return how long a run took, or has taken so far; None where nothing was written down."""
+    """Return how long a run has taken so far, in seconds; None if that was not recorded."""
     written = [row["seconds"] for row in run.rows if "seconds" in row]
     seconds = run.result["seconds"] if run.result and "seconds" in run.result else sum(written) if written else math.nan
     return float(seconds) if math.isfinite(seconds) else None
 
 
 def versions(runs: Sequence[Run]) -> list[Fact]:
-    """Return the versions that sessions of these runs were made with."""
+    """Return the versions used in the sessions of these runs."""
     return _counted(
         [[" · ".join(f"{name} {version}" for name, version in (session.get("versions") or {}).items())
           for session in _sessions(run)] for run in runs]
@@ -93,40 +93,40 @@ def versions(runs: Sequence[Run]) -> list[Fact]:
 
 
 def machines(runs: Sequence[Run]) -> list[Fact]:
-    """Return the machines that sessions of these runs were made on."""
+    """Return the machines used in the sessions of these runs."""
     return _counted([machines_of(run) for run in runs])
 
 
 def machines_of(run: Run) -> list[str]:
-    """Return the machines that a run was made on, each once."""
+    """Return the machines that a run used, without duplicates."""
     found = (_machine(session.get("machine") or {}) for session in _sessions(run))
     return list(dict.fromkeys(machine for machine in found if machine))
 
 
 def commits(runs: Sequence[Run]) -> list[Fact]:
-    """Return the commits of the code that sessions of these runs were made with, where that is known."""
+    """Return the commits of the code used in the sessions of these runs, where known."""
     return _counted([[_commit(session.get("git") or {}) for session in _sessions(run)] for run in runs])
 
 
 def _commit(git: Mapping[str, Any]) -> str:
     commit = git.get("commit") or ""
-    return f"{commit}, with changes that were not committed" if commit and git.get("is_dirty") else str(commit)
+    return f"{commit}, with uncommitted changes" if commit and git.get("is_dirty") else str(commit)
 
 
 def started(runs: Sequence[Run]) -> list[str]:
-    """Return when the first and the last of the sessions began, to the minute; one time if they are the same."""
+    """Return when the first and the last session started, to the minute; one entry if they are equal."""
     times = sorted(session["started"] for run in runs for session in _sessions(run) if session.get("started"))
     ends = [time[:16].replace("T", " ") + (" UTC" if time.endswith(("+00:00", "Z")) else "") for time in times]
     return list(dict.fromkeys([*ends[:1], *ends[-1:]]))
 
 
 def num_resumed(runs: Sequence[Run]) -> int:
-    """Return how many runs were interrupted and went on."""
+    """Return how many runs were interrupted and resumed."""
     return sum(len(_sessions(run)) > 1 for run in runs)
 
 
 def commands(runs: Sequence[Run]) -> list[str]:
-    """Return the commands that began these runs, each once."""
+    """Return the commands that started these runs, without duplicates."""
     found = (session.get("command") for run in runs for session in _sessions(run)[:1])
     return list(dict.fromkeys(command for command in found if command))
 
@@ -142,7 +142,7 @@ def _machine(machine: dict[str, Any]) -> str:
 
 
 def _counted(texts: list[list[str]]) -> list[Fact]:
-    """Count each text once a run."""
+    """Count each text at most once per run."""
     every = [text for of_run in texts for text in dict.fromkeys(of_run) if text]
     return [Fact(text, every.count(text)) for text in dict.fromkeys(every)]
 

@@ -1,6 +1,6 @@
-"""Reading a run's files so that nothing in them can break a report: they may be damaged, or come from strangers.
+"""Read a run's files defensively: they may be damaged or come from strangers, and must not break a report.
 
-Numbers that are read are finite and of a size that can be added up and drawn, or else NaN.
+Every number that is read is finite and small enough to be summed and drawn, or else NaN.
 """
 
 import json
@@ -16,28 +16,28 @@ from consmarl.metrics import EVALUATED, Schema, from_json
 from consmarl.metrics_rows import Fault, read_lines
 from consmarl.reports.older_runs import schema_of_older_run
 
-LARGEST_NUMBER = 1e100  # sums and squares of these still fit a float
-LARGEST_COUNT = 2**64  # of episodes, or as a seed
+LARGEST_NUMBER = 1e100  # sums and squares of such numbers still fit in a float
+LARGEST_COUNT = 2**64  # for episodes and seeds
 
 Object = dict[str, Any]
 
 
 class Metrics(NamedTuple):
-    """What a run's file of metrics holds."""
+    """The contents of a run's metrics file."""
 
-    rows: list[Object]  # with rising episodes
-    faults: list[Fault]  # of the lines that were skipped
-    not_finite: dict[str, int]  # how often a metric is NaN, infinite or beyond all bounds
+    rows: list[Object]  # with increasing episodes
+    faults: list[Fault]  # one per skipped line
+    not_finite: dict[str, int]  # how often a metric is NaN, infinite or out of range
 
 
 def read_config(path: Path) -> Object:
-    """Read a run's settings, and check those that a report relies on."""
+    """Read a run's settings and check those that a report relies on."""
     config = read_json_object_if_any(path) or {}
-    _check(path, config, "env", "a word", _is_word)
-    _check(path, config, "method", "a word", _is_word)
-    _check(path, config, "sharing", "a word", _is_word, is_optional=True)
-    _check(path, config, "set", "a list of words", _are_words, is_optional=True)
-    _check(path, config, "by_default", "a list of words", _are_words, is_optional=True)
+    _check(path, config, "env", "a string", _is_word)
+    _check(path, config, "method", "a string", _is_word)
+    _check(path, config, "sharing", "a string", _is_word, is_optional=True)
+    _check(path, config, "set", "a list of strings", _are_words, is_optional=True)
+    _check(path, config, "by_default", "a list of strings", _are_words, is_optional=True)
     for name in {"seed", "episodes"} & config.keys():
         _check(path, config, name, "a whole number from 0 to 2⁶⁴", _is_count)
     for name in ("share", "learn"):
@@ -46,40 +46,40 @@ def read_config(path: Path) -> Object:
 
 
 def read_facts(path: Path) -> Object:
-    """Read what a run was made with, and check what a report shows of it."""
+    """Read what a run was made with and check what a report shows of it."""
     facts = read_json_object_if_any(path) or {}
-    _check(path, facts, "label", "a word", _is_word, is_optional=True)
+    _check(path, facts, "label", "a string", _is_word, is_optional=True)
     _check(path, facts, "sessions", "a list of objects", _are_objects, is_optional=True)
     for session in facts.get("sessions") or ():
         for name in ("started", "command"):
-            _check(path, session, name, "a word", _is_word, is_optional=True)
+            _check(path, session, name, "a string", _is_word, is_optional=True)
         for name in ("versions", "machine", "git"):
             _check(path, session, name, "an object", _is_object, is_optional=True)
     return facts
 
 
 def read_schema(path: Path, facts: Object, config: Object) -> Schema:
-    """Return what a run's facts, which `path` holds, say of its numbers; older runs hold what was usual then."""
+    """Return what a run's facts (the file `path`) declare about its metrics; for older runs, what was usual then."""
     _check(path, facts, "metrics", "a list of objects", _are_objects, is_optional=True)
     if not facts.get("metrics"):
         return schema_of_older_run(config)
     try:
         return from_json(facts["metrics"])
     except UsageError as error:
-        raise UsageError(f"{path} cannot be used: of its metrics, {error}") from error
+        raise UsageError(f"{path} cannot be used: in its metrics, {error}") from error
 
 
 def read_failure(path: Path) -> str | None:
-    """Read why a run failed; None if it has not."""
+    """Read why a run failed; None if it did not."""
     failure = read_json_object_if_any(path)
     if failure is None:
         return None
-    _check(path, failure, "error", "a sentence", _is_word, is_optional=True)
-    return failure.get("error") or "it failed, and nobody wrote down why."
+    _check(path, failure, "error", "a string", _is_word, is_optional=True)
+    return failure.get("error") or "it failed for an unrecorded reason."
 
 
 def read_result(path: Path, numbers: Set[str]) -> Object | None:
-    """Read what a run came to; None if it has not finished. `numbers` are names that nothing else may have."""
+    """Read a run's result; None if it has not finished. `numbers` are names whose values must be numbers."""
     result = read_json_object_if_any(path)
     if result is None:
         return None
@@ -91,12 +91,12 @@ def read_result(path: Path, numbers: Set[str]) -> Object | None:
 
 
 def read_metrics(path: Path, numbers: Set[str]) -> Metrics:
-    """Read all rows of metrics that can be used.
+    """Read all usable rows of metrics.
 
-    `numbers` are names of single numbers; other names are known by what they hold elsewhere in the same file.
+    `numbers` are names of single numbers; other names are classified by what they hold elsewhere in the same file.
 
-    A row that cannot be read, that holds something else where numbers belong, or whose episode does not come after
-    those before it is skipped as a whole, and said to be.
+    A row is skipped as a whole, and reported as a fault, if it cannot be read, if it has something else where a number
+    belongs, or if its episode does not come after the previous one's.
     """
     lines = read_lines(path)
     faults = [line.fault for line in lines if line.fault is not None]
@@ -118,7 +118,7 @@ def read_metrics(path: Path, numbers: Set[str]) -> Metrics:
 
 
 def _tidy(row: Object, not_finite: Counter[str], numbers: Set[str]) -> Object:
-    """Leave only numbers and lists of numbers in a row, in place; return what else was there, but for nothing, null."""
+    """Keep only numbers and lists of numbers in a row, in place; return everything else except null and []."""
     odd: Object = {}
     for name, value in row.items():
         if type(value) is float or type(value) is int:
@@ -184,7 +184,7 @@ def _are_objects(value: Any) -> bool:
 
 
 def _shortened(value: Any) -> str:
-    """Return a value as JSON has it, cut to what a sentence can hold."""
+    """Return a value as JSON, shortened to fit in a sentence."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = json.dumps(value, ensure_ascii=False)

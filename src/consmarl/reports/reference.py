@@ -1,7 +1,7 @@
-"""What the paper's authors released, as numbers to stand beside ours.
+"""Results of the weights that the paper's authors released, for comparison with ours.
 
-Recorded from the weights that the authors published, played greedily in their own environments. Each set of weights was
-recorded twice with different random numbers: the errors are over episodes of one set of weights, not over seeds.
+Recorded from the published weights, played greedily in the authors' own environments. Each set of weights was recorded
+twice with different random numbers: the errors are over episodes of one set of weights, not over seeds.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from consmarl.reports.runs import Group, flat_settings
 
 
 class Recorded(NamedTuple):
-    """A mean team return as it was recorded."""
+    """A recorded mean team return."""
 
     estimate: float
-    error: float | None = None  # standard error over episodes, where it was written down
+    error: float | None = None  # standard error over episodes, if it was recorded
 
 
 class Landmark(NamedTuple):
-    """A return that says how much there is to be had."""
+    """A return that shows how much is achievable."""
 
     name: str
     recorded: Recorded
@@ -65,7 +65,7 @@ LANDMARKS: Mapping[str, tuple[Landmark, ...]] = MappingProxyType(
 
 
 def released_for(group: Group) -> tuple[Recorded, ...]:
-    """Return what the group's method reached with the authors' weights; nothing if world or method were changed."""
+    """Return the authors' results for the group's method; nothing if environment or method were changed."""
     run = group.runs[0]
     if run.world not in RELEASED or not _is_the_method_itself(group):
         return ()
@@ -73,7 +73,7 @@ def released_for(group: Group) -> tuple[Recorded, ...]:
 
 
 def landmarks_for(world: str, methods_shown: set[str]) -> list[Landmark]:
-    """Return what else is known of an unchanged world: released methods that are not shown yet, and landmarks."""
+    """Return other reference returns of an unchanged environment: released methods not shown yet, and landmarks."""
     others = [
         Landmark(f"{method} (released weights)", recorded)
         for method, records in RELEASED.get(world, {}).items()
@@ -84,7 +84,7 @@ def landmarks_for(world: str, methods_shown: set[str]) -> list[Landmark]:
 
 
 def _is_the_method_itself(group: Group) -> bool:
-    """Whether agents share as their method does; when they begin and how much they may ask goes with a run's length."""
+    """Return whether the group shares as its method does; start and budget may differ, as they scale with the run."""
     run = group.runs[0]
     options = {name for name, value in flat_settings(run.config).items() if "." in name and value is not None}
     set_here = options - run.by_default

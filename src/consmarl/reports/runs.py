@@ -1,4 +1,4 @@
-"""Runs as they lie on disk: reading one takes JSON and nothing of what made it."""
+"""Runs on disk: reading one needs only its JSON files, not the code that made it."""
 
 import json
 import math
@@ -26,8 +26,8 @@ METHOD_NAMES = {
 }  # fmt: skip
 SHARING_METHODS = ("adhoc-td", "cons")
 GROUPS = ("share", "learn")  # groups of settings
-BY_DEFAULT = "by_default"  # names of settings that were left to method, preset, world and length
-# Settings that decide what is written down and not what is learned: runs that differ in them alone are of one kind.
+BY_DEFAULT = "by_default"  # names of settings left to method, preset, environment and length of the run
+# Settings that affect what is recorded, not what is learned: runs that differ only in these belong together.
 HOUSEKEEPING = {
     "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
     "keep_checkpoints", "record", "devices", "tensorboard",
@@ -38,17 +38,17 @@ Curve = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what it was to do, what it was done with, and what came of it."""
+    """One run: its configuration, provenance and results."""
 
     path: Path
     config: dict[str, Any]
     facts: dict[str, Any]
     rows: list[dict[str, Any]]
-    result: dict[str, Any] | None  # of a finished run
+    result: dict[str, Any] | None  # None until it has finished
     failure: str | None
     faults: list[Fault] = field(default_factory=list)  # lines of metrics that were skipped
     not_finite: dict[str, int] = field(default_factory=dict)  # how often a metric is NaN or infinite
-    schema: Schema = OF_ANY_WORLD  # what its numbers are
+    schema: Schema = OF_ANY_WORLD  # declares its metrics
 
     @property
     def seed(self) -> int:
@@ -57,13 +57,13 @@ class Run:
 
     @property
     def world(self) -> str:
-        """The world with what was changed in it."""
+        """The environment with its changed parameters."""
         changes = " ".join(self.config.get("set", ()))
         return f"{self.config.get('env', '?')} ({changes})" if changes else str(self.config.get("env", "?"))
 
     @property
     def method(self) -> str:
-        """The method as people write it, with the sharing that was put on it."""
+        """The method's display name, with any sharing mechanism added to it."""
         method = str(self.config.get("method", "?"))
         sharing = self.config.get("sharing")
         own = method if method in SHARING_METHODS else "none"
@@ -74,28 +74,28 @@ class Run:
 
     @property
     def state(self) -> str:
-        """In a word, how far it is."""
+        """Whether it is finished, failed or unfinished."""
         return "finished" if self.result is not None else "failed" if self.failure is not None else "unfinished"
 
     @property
     def episode(self) -> int:
-        """How many episodes it has played."""
+        """Number of episodes played."""
         return int(self.rows[-1]["episode"]) if self.rows else 0
 
     def curve(self, name: str) -> Curve:
-        """Return a metric wherever it was written: (episodes, values). Of a list it is the mean over the agents."""
+        """Return a metric's recorded values as (episodes, values); a list is averaged over agents."""
         points = [(row["episode"], np.mean(row[name])) for row in self.rows if row.get(name) is not None]
         episodes = np.array([episode for episode, _ in points], np.int64)
         return episodes, np.array([value for _, value in points], np.float64)
 
     def place(self, across: Across, episodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return where the run is after some of the episodes that it has rows of; NaN where nobody wrote it down."""
+        """Return the run's x positions after some of its rows' episodes; NaN where none was recorded."""
         known, places = self._places
         return places[across][np.searchsorted(known, episodes)]
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], dict[Across, NDArray[np.float64]]]:
-        """Episodes of all rows, and where the run was then; before its first episode it is nowhere yet, 0."""
+        """Episodes of all rows and the x positions at those; before the first episode, the position is 0."""
         episodes = [row["episode"] for row in self.rows]
         steps = [row.get("env_steps", math.nan if row["episode"] else 0.0) for row in self.rows]
         seconds = [row.get("seconds", math.nan if row["episode"] else 0.0) for row in self.rows]
@@ -104,25 +104,25 @@ class Run:
 
     @cached_property
     def kind(self) -> dict[str, Any]:
-        """Settings that make runs one of a kind: all but the seed and what is housekeeping."""
+        """The settings that runs of a group share: all but the seed and housekeeping."""
         return flat_settings({name: value for name, value in self.config.items() if name not in HOUSEKEEPING})
 
     @cached_property
     def by_default(self) -> frozenset[str]:
-        """Names of the settings that nobody set; in older runs, those that have no value."""
+        """Names of settings left at their defaults; in older runs, those without a value."""
         open_settings = (name for name, value in flat_settings(self.config).items() if value is None)
         return frozenset(self.config.get(BY_DEFAULT) or open_settings)
 
 
 def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with those of groups beside the others: `share.NAME`, `learn.NAME`."""
+    """Return settings with those of groups flattened: `share.NAME`, `learn.NAME`."""
     plain = {name: value for name, value in config.items() if name not in (*GROUPS, BY_DEFAULT)}
     return plain | {f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in their seeds alone."""
+    """Runs that differ only in their seeds."""
 
     world: str
     label: str
@@ -135,19 +135,19 @@ class Group:
 
     @property
     def name(self) -> str:
-        """World and label."""
+        """Environment and label."""
         return f"{self.world} · {self.label}"
 
 
 class Found(NamedTuple):
-    """The runs that directories hold."""
+    """The runs found in directories."""
 
     runs: list[Run]
-    left_out: list[str]  # a sentence for each run that cannot be read
+    left_out: list[str]  # one sentence per unreadable run
 
 
 def read_run(path: Path) -> Run:
-    """Read a run's directory; rows of metrics that cannot be used are left out, and `faults` names them."""
+    """Read a run's directory; unusable rows of metrics are skipped and listed in `faults`."""
     if not (path / CONFIG).is_file():
         raise UsageError(f"{path} is not the directory of a run: it has no {CONFIG}.")
     config, facts = read_config(path / CONFIG), read_facts(path / FACTS)
@@ -167,12 +167,12 @@ def read_run(path: Path) -> Run:
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
-    """Read all runs in these directories, at any depth; each run once. One that cannot be read is an error."""
+    """Read all runs in these directories, at any depth and each once; an unreadable run is an error."""
     return [read_run(path) for path in _all_run_directories(paths)]
 
 
 def find_runs(paths: Iterable[Path]) -> Found:
-    """Read all runs in these directories as `read_runs` does, but leave out those that cannot be read."""
+    """Read all runs in these directories like `read_runs`, but skip the unreadable ones."""
     found = Found([], [])
     for path in _all_run_directories(paths):
         try:
@@ -191,15 +191,15 @@ def _all_run_directories(paths: Iterable[Path]) -> list[Path]:
         if not path.is_dir():
             raise UsageError(f"there is no directory {path}.")
         if not inside:
-            raise UsageError(f"{path} holds no run: a run's directory has a {CONFIG}.")
+            raise UsageError(f"{path} contains no run: a run's directory has a {CONFIG}.")
         found |= dict.fromkeys(inside)
     return list(found)
 
 
 def grouped(runs: Iterable[Run]) -> list[Group]:
-    """Put runs that differ in their seeds alone together, in the order in which they first appear.
+    """Group runs that differ only in their seeds, in order of first appearance.
 
-    A group is called what its runs were called, or else by its method and the settings that tell it from others.
+    A group is named after its runs' label, or else after its method and the settings that distinguish it.
     """
     kinds: dict[str, list[Run]] = {}
     for run in runs:
@@ -213,14 +213,14 @@ def grouped(runs: Iterable[Run]) -> list[Group]:
 
 
 def shown_run(group: Group) -> Run | None:
-    """Return the run that stands for its group: the finished one in the middle by final return."""
+    """Return the run that represents its group: the finished one with the median final return."""
     finished = [(float(run.result.get("return", math.nan)), run) for run in group.runs if run.result is not None]
     known = sorted((each for each in finished if math.isfinite(each[0])), key=lambda each: (each[0], each[1].seed))
     return known[len(known) // 2][1] if known else None
 
 
 def _once_a_seed(runs: list[Run]) -> list[Run]:
-    """Of runs that were made twice, keep the one that got further: a seed counts once."""
+    """Keep one run per seed: the one that got furthest."""
     furthest: dict[int, Run] = {}
     for run in runs:
         if run.seed not in furthest or run.episode > furthest[run.seed].episode:
@@ -232,7 +232,7 @@ def _label(run: Run, groups: list[list[Run]]) -> str:
     rivals = [each[0] for each in groups if each[0].world == run.world and each[0].method == run.method]
     names = sorted({name for rival in rivals for name in rival.kind})
     differing = [name for name in names if len({json.dumps(rival.kind.get(name)) for rival in rivals}) > 1]
-    # what nobody set follows from something that somebody did set, or else from another version
+    # defaults follow from other settings or from another version
     told_apart_by = [name for name in differing if any(name not in rival.by_default for rival in rivals)] or differing
     details = [f"{name.rpartition('.')[2]} {_shown(run.kind[name])}" for name in told_apart_by
                if run.kind.get(name) is not None]  # fmt: skip
@@ -246,6 +246,6 @@ def _shown(value: Any) -> str:
 def _run_directories(path: Path) -> Iterator[Path]:
     for directory, names, files in os.walk(path):
         if CONFIG in files:
-            names.clear()  # a run holds no other runs
+            names.clear()  # runs are not nested
             yield Path(directory)
         names.sort()

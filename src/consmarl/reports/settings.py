@@ -1,4 +1,4 @@
-"""The settings of groups side by side: those in which they differ first."""
+"""The settings of groups side by side, differing ones first."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from consmarl.reports.runs import Group, Run, flat_settings
 
-NOT_WRITTEN = "default"  # what stands for a value that an older version left open
+NOT_WRITTEN = "default"  # shown for a value that an older version did not record
 NOT_THERE = "–"
 
 
@@ -14,7 +14,7 @@ class Cell(NamedTuple):
     """A setting's value in one group."""
 
     value: str
-    is_default: bool  # nobody chose it
+    is_default: bool  # it was not set explicitly
 
 
 class SettingRow(NamedTuple):
@@ -26,12 +26,12 @@ class SettingRow(NamedTuple):
 
     @property
     def common(self) -> Cell:
-        """The value that all groups have; by default if it is so in all of them."""
+        """The value that all groups share; marked as default only if it is one in all of them."""
         return Cell(self.cells[0].value, all(cell.is_default for cell in self.cells))
 
 
 def setting_rows(groups: Sequence[Group]) -> list[SettingRow]:
-    """Return all settings but the seed, those that differ between groups first."""
+    """Return all settings except the seed, those that differ between groups first."""
     names = dict.fromkeys(name for group in groups for run in group.runs for name in flat_settings(run.config))
     rows = [_row(name, groups) for name in names if name != "seed"]
     return sorted(rows, key=lambda row: not row.is_differing)
@@ -43,7 +43,7 @@ def _row(name: str, groups: Sequence[Group]) -> SettingRow:
 
 
 def _cell(name: str, group: Group) -> Cell:
-    """Return what a group's runs have; what is housekeeping may differ from seed to seed."""
+    """Return the values in a group's runs; housekeeping settings may differ between seeds."""
     values = dict.fromkeys(_value(name, run) for run in group.runs)
     is_default = all(name in run.by_default for run in group.runs)
     return Cell(" or ".join(values), is_default and list(values) != [NOT_WRITTEN])

@@ -1,4 +1,4 @@
-"""Tables and curves as CSV: for download from the page, and as files with all digits."""
+"""Tables and curves as CSV: for download from the page, and as files in full precision."""
 
 import base64
 import csv
@@ -22,7 +22,7 @@ from consmarl.reports.statistics import Interval
 from consmarl.reports.tables import SUMMARIES
 from consmarl.reports.weights import weights_figure
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # with which spreadsheets begin to calculate
+FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # make spreadsheets evaluate a cell
 
 
 class Sheet(NamedTuple):
@@ -34,7 +34,7 @@ class Sheet(NamedTuple):
 
 
 def csv_text(sheet: Sheet) -> str:
-    """Return a sheet as CSV: numbers with all their digits, nothing for what is not known."""
+    """Return a sheet as CSV: numbers in full precision, empty cells for unknown values."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(sheet.columns)
@@ -43,12 +43,12 @@ def csv_text(sheet: Sheet) -> str:
 
 
 def csv_link(sheet: Sheet) -> str:
-    """Return a sheet as an address that needs no network."""
+    """Return a sheet as a data URI, which works offline."""
     return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(csv_text(sheet).encode('utf-8')).decode()}"
 
 
 def write_sheets(sheets: Iterable[Sheet], directory: Path) -> Iterator[Path]:
-    """Write each sheet that has rows into a directory; yield their paths."""
+    """Write each non-empty sheet into a directory; yield the paths."""
     for sheet in sheets:
         text = csv_text(sheet)
         if text.count("\n") > 1:
@@ -59,7 +59,7 @@ def write_sheets(sheets: Iterable[Sheet], directory: Path) -> Iterator[Path]:
 
 
 def table_sheets(contents: Contents) -> dict[str, Sheet]:
-    """Return the tables of a page, by the section that they are in."""
+    """Return the tables of a page, by section."""
     sheets = {
         "finals": _finals(contents),
         "comparisons": _comparisons(contents),
@@ -73,7 +73,7 @@ def table_sheets(contents: Contents) -> dict[str, Sheet]:
 
 
 def all_sheets(contents: Contents) -> Iterator[Sheet]:
-    """Return the tables, the curves as they are drawn, every row of every run, and what the columns are."""
+    """Yield the tables, the curves as drawn, every row of every run, and a description of the columns."""
     yield from table_sheets(contents).values()
     figures = [(part.world, figure) for part in contents.parts for figure in (part.curves, part.sharing) if figure]
     yield curve_sheet(figures)
@@ -82,7 +82,7 @@ def all_sheets(contents: Contents) -> Iterator[Sheet]:
 
 
 def curve_sheet(figures: Sequence[tuple[str, Figure]]) -> Sheet:
-    """Return the curves of figures, (world, figure), as they are drawn."""
+    """Return the curves of figures, each (world, figure), as drawn."""
     views = dict.fromkeys(view for _, figure in figures for view in figure.views)
     columns = ["world", "metric", "group", "seeds", "episode", *_PLACES]
     columns += [name for view in views for name in _bounded(view)]
@@ -90,7 +90,7 @@ def curve_sheet(figures: Sequence[tuple[str, Figure]]) -> Sheet:
 
 
 def weights_sheets() -> Iterator[Sheet]:
-    """Return the curves of the study of weights, which takes no runs."""
+    """Yield the curves of the study of weights, which needs no runs."""
     yield curve_sheet([("", weights_figure("weights"))])
 
 
@@ -113,7 +113,7 @@ def _at(values: NDArray[np.float64] | None, point: int) -> float | None:
 
 
 def _rows(groups: Sequence[Group]) -> Sheet:
-    """Return every row of every run: curves are thinned and leave runs out, this does not."""
+    """Return every row of every run; unlike curves, nothing is thinned or left out."""
     names = [each.name for each in metrics_of(run for group in groups for run in group.runs)]
     rows = (
         [group.world, group.label, run.seed, run.state, row["episode"], *places, *map(row.get, names)]
@@ -135,7 +135,7 @@ def _metrics(contents: Contents) -> Sheet:
 
 
 def _places(run: Run) -> list[list[float]]:
-    """Return the environment steps and seconds until each of a run's rows."""
+    """Return the environment steps and seconds up to each of a run's rows."""
     episodes = np.array([row["episode"] for row in run.rows], np.int64)
     return np.transpose([run.place(each, episodes) for each in _OTHERS]).tolist()
 
@@ -224,5 +224,5 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return f"'{value}"  # or a name from somebody else's run could make a spreadsheet run something
+        return f"'{value}"  # a name in a third-party run must not become a formula
     return value

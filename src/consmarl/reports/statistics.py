@@ -1,8 +1,8 @@
-"""What may be said of a few seeds: 95 % bootstrap intervals, and comparisons that say how sure they are.
+"""Statistics for few seeds: 95 % bootstrap intervals, and comparisons that state their certainty.
 
-A seed is what is resampled, never an evaluation or an episode: those of one run hang together. Of few seeds the
-bootstrap's percentiles are too narrow (of five normal ones they hold the truth five times in six), so `caution` has a
-sentence to put beside them. Axes: `[seed, point]`.
+Seeds are resampled, never evaluations or episodes, which are correlated within a run. With few seeds, bootstrap
+percentile intervals are too narrow (with five normally distributed seeds, they cover the true value five times in
+six), so `caution` provides a warning to show beside them. Axes: `[seed, point]`.
 """
 
 import itertools
@@ -21,13 +21,13 @@ Draws = NDArray[np.int64]  # [resample, seed]
 Statistic = Callable[..., Array]  # (values, axis) → values without that axis
 
 TAIL = 0.025  # on either side of a 95 % interval
-MOST_COUNTED, NUM_DRAWN = 500, 2_000  # resamples: all are counted if there can be no more than 500, or else drawn
+MOST_COUNTED, NUM_DRAWN = 500, 2_000  # resamples: enumerated if there are at most 500 distinct ones, else drawn
 FEW_SEEDS = 5
-EVALUATIONS_HELD = 3  # how many evaluations have to hold a level on average before it counts as reached
+EVALUATIONS_HELD = 3  # a level counts as reached when the average of this many evaluations reaches it
 
 
 class Interval(NamedTuple):
-    """An estimate and the interval around it; with one seed the interval is not known, NaN."""
+    """An estimate and its interval, which is NaN for a single seed."""
 
     estimate: float
     low: float
@@ -48,7 +48,7 @@ def mean(values: ArrayLike, axis: int = 0) -> Array:
 
 
 def interquartile_mean(values: ArrayLike, axis: int = 0) -> Array:
-    """Return the mean of the middle half (IQM): a quarter, rounded down, is left out at either end."""
+    """Return the mean of the middle half (IQM): a quarter of the values, rounded down, is dropped at each end."""
     ordered = np.sort(np.asarray(values, np.float64), axis=axis)
     num_values = ordered.shape[axis]
     num_left_out = num_values // 4
@@ -56,13 +56,13 @@ def interquartile_mean(values: ArrayLike, axis: int = 0) -> Array:
 
 
 def interval(values: ArrayLike, statistic: Statistic = mean) -> Interval:
-    """Return a statistic of one value a seed and its 95 % interval."""
+    """Return a statistic of one value per seed, with its 95 % interval."""
     estimate, low, high = band(np.asarray(values, np.float64)[:, None], statistic)
     return Interval(float(estimate[0]), float(low[0]), float(high[0]))
 
 
 def band(values: ArrayLike, statistic: Statistic = mean) -> Band:
-    """Return a statistic of each point's values, `[seed, point]`, and its 95 % interval."""
+    """Return a statistic of each point's values `[seed, point]`, with its 95 % interval."""
     values = np.asarray(values, np.float64)
     num_seeds, num_points = values.shape
     unknown = np.full(num_points, np.nan)
@@ -74,11 +74,11 @@ def band(values: ArrayLike, statistic: Statistic = mean) -> Band:
     parts = [values[:, start : start + points_at_once] for start in range(0, num_points, points_at_once)]
     bounds = [_bounds(statistic(part[draws], axis=1), chances) for part in parts]
     low, high = np.concatenate([np.empty((2, 0)), *bounds], axis=1)
-    return Band(estimate, np.minimum(low, estimate), np.maximum(high, estimate))  # rounding may cross them
+    return Band(estimate, np.minimum(low, estimate), np.maximum(high, estimate))  # undo rounding past the estimate
 
 
 def on_common_episodes(curves: Sequence[Curve]) -> tuple[NDArray[np.int64], Array]:
-    """Return the episodes that all curves have, and the values there, `[seed, point]`."""
+    """Return the episodes that all curves share, and their values there, `[seed, point]`."""
     known = [dict(zip(episodes.tolist(), values.tolist(), strict=True)) for episodes, values in curves]
     common = sorted(set.intersection(*(set(each) for each in known))) if known else []
     values = [[each[episode] for episode in common] for each in known]
@@ -86,7 +86,7 @@ def on_common_episodes(curves: Sequence[Curve]) -> tuple[NDArray[np.int64], Arra
 
 
 def area_under_curve(episodes: ArrayLike, values: ArrayLike) -> float:
-    """Return the area under a curve (trapezoids) over its span of episodes: its height on average; NaN of nothing."""
+    """Return the area under a curve (trapezoids) divided by its span, i.e. its mean height; NaN if it is empty."""
     episodes, values = np.asarray(episodes, np.float64), np.asarray(values, np.float64)
     if len(values) < 2:
         return float(values[0]) if len(values) else math.nan
@@ -94,9 +94,9 @@ def area_under_curve(episodes: ArrayLike, values: ArrayLike) -> float:
 
 
 def episodes_to_reach(episodes: ArrayLike, values: ArrayLike, level: float) -> float | None:
-    """Return the episode of the first evaluation that, averaged with the two before it, is at the level; None if none.
+    """Return the episode of the first evaluation whose average with the two before it is at the level, or None.
 
-    One lucky evaluation is not enough; the first two are averaged with as many as there are.
+    One lucky evaluation is not enough; the first two are averaged with those there are.
     """
     values = np.asarray(values, np.float64)
     for index, episode in enumerate(np.asarray(episodes, np.float64)):
@@ -106,7 +106,7 @@ def episodes_to_reach(episodes: ArrayLike, values: ArrayLike, level: float) -> f
 
 
 def probability_of_improvement(left: ArrayLike, right: ArrayLike) -> Interval:
-    """Return how often a run on the left beats one on the right, over all pairs; a tie counts half."""
+    """Return how often a run on the left beats one on the right, over all pairs; ties count half."""
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
     if not (len(left) and len(right)):
         return Interval(math.nan, math.nan, math.nan)
@@ -121,14 +121,14 @@ def probability_of_improvement(left: ArrayLike, right: ArrayLike) -> Interval:
 
 
 def paired_difference(left: Mapping[Hashable, float], right: Mapping[Hashable, float]) -> Interval | None:
-    """Return the mean of left − right over the same seeds, or None where the two have not the same seeds."""
+    """Return the mean of left − right over paired seeds, or None if the two have different seeds."""
     if not left or left.keys() != right.keys():
         return None
     return interval([left[seed] - right[seed] for seed in left])
 
 
 def caution(num_seeds: int) -> str | None:
-    """Return what to say beside numbers of too few seeds; None where there are enough."""
+    """Return a warning for numbers from too few seeds; None if there are enough."""
     if num_seeds >= FEW_SEEDS:
         return None
     if num_seeds < 2:
@@ -138,9 +138,9 @@ def caution(num_seeds: int) -> str | None:
 
 @lru_cache(maxsize=32)
 def _resamples(num_seeds: int) -> tuple[Draws, Array]:
-    """Return resamples of the seeds, `[resample, seed]`, and each one's chance.
+    """Return resamples of the seeds, `[resample, seed]`, and the probability of each.
 
-    Up to six seeds have few enough for all to be counted, which leaves nothing to luck.
+    For up to six seeds, all distinct resamples are enumerated, so nothing is random.
     """
     if not _can_be_counted(num_seeds):
         return _drawn(np.random.default_rng(0), num_seeds), np.full(NUM_DRAWN, 1 / NUM_DRAWN)
@@ -151,7 +151,7 @@ def _resamples(num_seeds: int) -> tuple[Draws, Array]:
 
 
 def _paired_resamples(num_left: int, num_right: int) -> tuple[Draws, Draws, Array]:
-    """Return resamples of two groups, each on its own, and the chance of each pair."""
+    """Return independent resamples of two groups, and the probability of each pair."""
     if not (_can_be_counted(num_left) and _can_be_counted(num_right)):
         rng = np.random.default_rng(0)
         return _drawn(rng, num_left), _drawn(rng, num_right), np.full(NUM_DRAWN, 1 / NUM_DRAWN)
@@ -179,4 +179,4 @@ def _bounds(resampled: Array, chances: Array) -> tuple[Array, Array]:
 
 
 def _reached(chances: Array) -> NDArray[np.intp]:
-    return np.argmax(np.cumsum(chances, axis=1) >= TAIL - 1e-12, axis=1)  # sums of chances are rounded
+    return np.argmax(np.cumsum(chances, axis=1) >= TAIL - 1e-12, axis=1)  # cumulative sums are rounded

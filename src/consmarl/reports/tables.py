@@ -1,4 +1,4 @@
-"""Rows of the page's tables about returns: what was reached, and what may be said of the differences."""
+"""Rows of the page's tables of returns: final returns and comparisons."""
 
 import itertools
 import math
@@ -23,36 +23,36 @@ from consmarl.reports.statistics import (
 )
 from consmarl.reports.words import decimals_for
 
-MOST_GROUPS_IN_PAIRS = 4  # more of them are compared with the best alone
+MOST_GROUPS_IN_PAIRS = 4  # with more, each is compared only with the best
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
 
 class Summary(NamedTuple):
-    """A statistic of a group's seeds: a column of the page's table and of its CSV."""
+    """A statistic over a group's seeds: a column of the page's table and of its CSV."""
 
     name: str  # in CSV
     title: str  # on the page
-    values_of: Callable[[Group], Sequence[float]]  # a number for each seed
+    values_of: Callable[[Group], Sequence[float]]  # one number per seed
     statistic: Statistic = mean
 
 
 class Reach(NamedTuple):
     """How soon a group's seeds reach a level."""
 
-    median: float | None  # episodes; of seeds that never reach it, none is counted as early
+    median: float | None  # episodes; a seed that never reaches the level counts as infinitely late
     num_reaching: int
     num_seeds: int
 
 
 class FinalRow(NamedTuple):
-    """What one group reached."""
+    """One group's final returns."""
 
     label: str
-    num_seeds: int  # that have something to show
+    num_seeds: int  # with a final value
     num_runs: int
     is_provisional: bool  # some of the seeds are unfinished
     mean: Interval
-    summaries: dict[str, Interval]  # further statistics, by the names of SUMMARIES
+    summaries: dict[str, Interval]  # more statistics, by the names in SUMMARIES
     reach: Reach
     released: tuple[Recorded, ...]
 
@@ -63,20 +63,20 @@ class FinalRow(NamedTuple):
 
 
 class FinalTable(NamedTuple):
-    """What all groups of a world reached, the best first."""
+    """The final returns of all groups in an environment, best first."""
 
-    rows: list[FinalRow]  # SUMMARIES are further columns of it
-    level: float  # that `reach` is about
+    rows: list[FinalRow]  # with a column for each of SUMMARIES
+    level: float  # the level for `reach`
     landmarks: list[Landmark]
 
     @property
     def decimals(self) -> int:
-        """How many decimals its returns have."""
+        """Number of decimals of its returns."""
         return decimals_for(end for row in self.rows for end in row.mean)
 
     @property
     def has_released(self) -> bool:
-        """Whether the authors' release says anything of its groups."""
+        """Whether the authors' release has a return for any group."""
         return any(row.released for row in self.rows)
 
     @property
@@ -86,21 +86,21 @@ class FinalTable(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two groups of a world, the better one on the left."""
+    """Two groups in an environment, the better one on the left."""
 
     left: str
     right: str
-    num_seeds: int  # of the group that has fewer
+    num_seeds: int  # of the smaller group
     is_provisional: bool
-    gap: float  # of the means
-    difference: Interval | None  # by seed; None where the two have not the same seeds
+    gap: float  # difference of the means
+    difference: Interval | None  # paired by seed; None if the two have different seeds
     improvement: Interval  # probability that a run on the left beats one on the right
     is_established: bool
     verdict: str
 
 
 def final_table(groups: Sequence[Group]) -> FinalTable:
-    """Return what the groups of one world reached."""
+    """Return the final returns of the groups in one environment."""
     level = reach_level(groups)
     rows = [_final_row(group, level) for group in best_first(groups)]
     shown = {group.runs[0].method for group in groups if reference.released_for(group)}
@@ -108,13 +108,13 @@ def final_table(groups: Sequence[Group]) -> FinalTable:
 
 
 def reach_level(groups: Sequence[Group]) -> float:
-    """Return the return that all groups reached in the end, on average: the lowest of their final means."""
+    """Return the level that all groups reached on average in the end: the lowest of their final means."""
     reached = [final_mean(group).estimate for group in groups]
     return min((each for each in reached if math.isfinite(each)), default=math.nan)
 
 
 def comparisons(groups: Sequence[Group]) -> list[Comparison]:
-    """Compare the groups of one world in pairs, or with the best of them if they are many."""
+    """Compare the groups of one environment in pairs, or each with the best if there are many."""
     ordered = [group for group in best_first(groups) if final_values(group)]
     if len(ordered) <= MOST_GROUPS_IN_PAIRS:
         return [compared(left, right) for left, right in itertools.combinations(ordered, 2)]
@@ -122,10 +122,10 @@ def comparisons(groups: Sequence[Group]) -> list[Comparison]:
 
 
 def compared(left: Group, right: Group) -> Comparison:
-    """Compare what two groups reached.
+    """Compare the final returns of two groups.
 
-    A difference is established if both have seeds enough and both intervals leave no room for none. That is not
-    corrected for how many comparisons are made.
+    A difference is established if both have enough seeds and both intervals exclude a tie. There is no correction for
+    multiple comparisons.
     """
     ours, theirs = finals(left), finals(right)
     left_values, right_values = final_values(left), final_values(right)
@@ -150,7 +150,7 @@ def _verdict(is_established: bool, num_seeds: int, is_provisional: bool) -> str:
 
 
 def _evaluated(group: Group) -> list[Curve]:
-    """Return the evaluation curves of the runs that speak for a group."""
+    """Return the evaluation curves of the runs that represent a group."""
     found = (finite_curve(run, "evaluation_return") for run in drawn_runs(group))
     return [curve for curve in found if len(curve[0])]
 
@@ -191,7 +191,7 @@ def _final_row(group: Group, level: float) -> FinalRow:
 def _reach(curves: Sequence[Curve], level: float) -> Reach:
     found = [episodes_to_reach(*curve, level) for curve in curves]
     ordered = sorted(math.inf if each is None else each for each in found)
-    median = ordered[len(ordered) // 2] if ordered else math.inf  # of an even number the later one
+    median = ordered[len(ordered) // 2] if ordered else math.inf  # the later one of an even number
     return Reach(None if math.isinf(median) else median, sum(map(math.isfinite, ordered)), len(ordered))
 
 

@@ -1,13 +1,13 @@
-"""Colours and dashes of groups, told apart on light and on dark, with and without colour vision."""
+"""Colours and dashes of groups, distinguishable on light and dark backgrounds and with any colour vision."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from consmarl.reports.colours import colours_of
 
-ON_LIGHT, ON_DARK = "#ffffff", "#1b1e22"  # the cards of the page, as template/report.css has them
-LEAST_ON_LIGHT, LEAST_ON_DARK = 3.0, 4.5  # WCAG 2.2 asks 3 of graphics; thin lines on dark take more
-# seven, which shares no factor with the nine colours: both run through all their pairs
+ON_LIGHT, ON_DARK = "#ffffff", "#1b1e22"  # the page's cards, as in template/report.css
+LEAST_ON_LIGHT, LEAST_ON_DARK = 3.0, 4.5  # WCAG 2.2 requires 3 for graphics; thin lines on dark need more
+# seven, coprime to the nine colours, so that all pairs are used
 DASHES = ("none", "8 4", "2 3", "10 3 2 3", "14 3", "5 2", "12 3 2 3 2 3")
 
 
@@ -21,7 +21,7 @@ class Style(NamedTuple):
 
 
 def styles_of(labels: Iterable[str]) -> list[Style]:
-    """Return a style for each label, in their order."""
+    """Return a style for each label, in order."""
     colours = colours_of(labels)
     return [
         Style(
@@ -35,7 +35,7 @@ def styles_of(labels: Iterable[str]) -> list[Style]:
 
 
 def legible(colour: str, background: str, least: float) -> str:
-    """Return the colour, darker or lighter by as much as it takes to stand out from the background."""
+    """Return the colour, darkened or lightened as much as needed to stand out from the background."""
     target = 0 if _luminance(background) > 0.5 else 255
     for step in range(21):
         share = step / 20
@@ -47,7 +47,7 @@ def legible(colour: str, background: str, least: float) -> str:
 
 
 def contrast(left: str, right: str) -> float:
-    """Return the contrast of two colours, from 1 to 21, as WCAG defines it."""
+    """Return the contrast ratio of two colours, from 1 to 21, as defined by WCAG."""
     lighter, darker = sorted((_luminance(left), _luminance(right)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 

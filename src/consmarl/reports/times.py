@@ -1,7 +1,7 @@
-"""How long runs took, group by group and machine by machine.
+"""How long runs took, by group and machine.
 
-Times are those of the rows of metrics: playing, learning, the evaluations on the way, and compiling, which falls into
-the first row. Breaks between the sessions of a run, and its final evaluation, are not in them.
+Times come from the rows of metrics: acting, learning, evaluations during training, and compilation, which falls into
+the first row. They exclude breaks between the sessions of a run and its final evaluation.
 """
 
 import math
@@ -17,7 +17,7 @@ SEVERAL_MACHINES = "several machines"
 
 
 class Range(NamedTuple):
-    """The middle one of some numbers, the lowest and the highest."""
+    """The median, minimum and maximum of some numbers."""
 
     median: float
     low: float
@@ -33,13 +33,13 @@ class TimeRow(NamedTuple):
     num_runs: int
     is_provisional: bool  # some of the runs are unfinished
     seconds: Range  # of a run
-    per_episode: float  # seconds, in all
-    typical: float | None  # seconds of an episode in the middle row: neither compiling nor an evaluation, as a rule
-    steps_per_second: float  # NaN where rows do not tell
+    per_episode: float  # seconds, overall
+    typical: float | None  # seconds per episode in the median row, which rarely includes compilation or an evaluation
+    steps_per_second: float  # NaN if not recorded
 
 
 def time_rows(groups: Sequence[Group]) -> list[TimeRow]:
-    """Return how long the runs took of each group and machine; runs that nobody timed are in none."""
+    """Return the training time for each group and machine; runs without timings are left out."""
     rows = []
     for group in groups:
         timed: dict[str, list[Run]] = {}
@@ -68,7 +68,7 @@ def _row(group: Group, machine: str, runs: list[Run]) -> TimeRow:
 
 
 def typical_episode(run: Run) -> float | None:
-    """Return the seconds of an episode in the run's middle row; None where rows do not tell."""
+    """Return the seconds per episode in the run's median row; None if not recorded."""
     pairs = zip(run.rows, run.rows[1:], strict=False)
     found = [row.get("seconds", math.nan) / (row["episode"] - before["episode"]) for before, row in pairs]
     known = [each for each in found if math.isfinite(each)]

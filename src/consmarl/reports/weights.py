@@ -1,4 +1,4 @@
-"""Figure 10 of the paper: how fast trust passes from negative to positive knowledge. It takes no runs."""
+"""Figure 10 of the paper: how the weight shifts from negative to positive knowledge. It needs no runs."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ START, END, EVERY = 5_000, 80_000, 250  # episodes
 
 
 def shape_labels() -> list[str]:
-    """Return the curves' names."""
+    """Return the names of the curves."""
     return [f"{world}, a = {shape:g}".replace("-", MINUS) for world, shape in SHAPES.items()]
 
 

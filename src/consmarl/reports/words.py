@@ -1,4 +1,4 @@
-"""Numbers and findings in words, the same everywhere on the page."""
+"""Numbers and lists formatted as text, consistently across the page."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ MINUS, NOT_KNOWN = "−", "–"
 
 
 def decimals_for(values: Iterable[float]) -> int:
-    """Return how many decimals numbers of this size deserve, the same for all of a column."""
+    """Return the number of decimals for values of this size, the same for a whole column."""
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if largest >= 1_000:
         return 0
@@ -17,16 +17,16 @@ def decimals_for(values: Iterable[float]) -> int:
 
 
 def number(value: float | None, decimals: int | None = None, *, signed: bool = False) -> str:
-    """Return a number as people write it: thousands apart, a true minus, a dash for what is not known."""
+    """Return a formatted number: thousands separators, a true minus sign, and a dash if it is unknown."""
     if value is None or not math.isfinite(value):
         return NOT_KNOWN
     decimals = decimals_for([value]) if decimals is None else decimals
-    value = round(value, decimals) + 0.0  # no minus before a zero
+    value = round(value, decimals) + 0.0  # avoids −0
     return f"{value:{'+' if signed else ''},.{decimals}f}".replace("-", MINUS)
 
 
 def bounds(interval: Interval, decimals: int | None = None, *, signed: bool = False) -> str:
-    """Return an interval's bounds, or nothing where they are not known."""
+    """Return an interval's bounds, or an empty string if they are unknown."""
     if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return ""
     decimals = decimals_for(interval) if decimals is None else decimals
@@ -41,7 +41,7 @@ def with_bounds(interval: Interval, decimals: int | None = None, *, signed: bool
 
 
 def short_count(value: float) -> str:
-    """Return a number of episodes as short as an axis wants it."""
+    """Return a number of episodes in short form for an axis."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}".replace("-", MINUS)
@@ -54,25 +54,25 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as an enumeration."""
+    """Return words as a list: "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def sentence(words: str) -> str:
-    """Return words with a capital at the beginning and a full stop at the end."""
+    """Return words with an initial capital and a final full stop."""
     words = words.strip()
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
 
 
 def uncapitalised(title: str) -> str:
-    """Return a title as it stands inside a sentence: "gold mined", but "TD error" and "Q-value"."""
+    """Return a title as it is written within a sentence: "gold mined", but "TD error" and "Q-value"."""
     return title[:1].lower() + title[1:] if title[1:2].islower() else title
 
 
 def short_duration(seconds: float | None) -> str:
-    """Return the time of a single thing, with three digits in the unit that fits it."""
+    """Return a short time with three digits, in the unit that fits."""
     if seconds is None or not math.isfinite(seconds):
         return NOT_KNOWN
     value, unit = (seconds, "s") if seconds >= 1 else (1e3 * seconds, "ms")
@@ -80,7 +80,7 @@ def short_duration(seconds: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in two units at most."""
+    """Return a time in at most two units."""
     if seconds is None or not math.isfinite(seconds):
         return NOT_KNOWN
     if seconds < 60:

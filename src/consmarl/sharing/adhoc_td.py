@@ -1,4 +1,4 @@
-"""AdHocTD: teachers tell their best action, students do what most of them say (Eq. 1 and 2)."""
+"""AdHocTD: teachers name their best action, and students follow the majority (Eq. 1 and 2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ class AdHocTD(Mechanism):
     }
 
     def __post_init__(self) -> None:
-        """Check what can be checked."""
+        """Validate the settings."""
         super().__post_init__()
         if validation.finite_number("give_scale", self.give_scale) <= 0:
             raise UsageError(f"give_scale must be above 0, not {self.give_scale}: at 0 nobody ever answers.")
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Answer, if eligible, with the probability of Eq. 2, which is 0 for what was never met."""
+        """Return who answers: eligible teachers, with the probability of Eq. 2, which is 0 for unseen observations."""
         replies = self.may_teach(request, teachers)
         if self.giving is Giving.ALWAYS:
             return replies
@@ -53,7 +53,7 @@ class AdHocTD(Mechanism):
         return jnp.where(teachers.num_visits > 0, replies, jnp.uint8(Reply.NEVER_SEEN))
 
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
-        """Do what most teachers say; among equals, chance decides."""
+        """Follow the majority of teachers; ties are broken at random."""
         is_sent = replies == Reply.ANSWERED
         best = jnp.argmax(teachers.values, axis=1)
         num_actions = len(request.values)

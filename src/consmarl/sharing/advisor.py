@@ -1,9 +1,9 @@
-"""The same mechanisms for anybody's Q-learner: NumPy in, NumPy out.
+"""The same mechanisms for any Q-learner: NumPy in, NumPy out.
 
-The caller learns as it likes. In every step it hands in its agents' observations, Q-values and intended actions, and a
-function that asks a teammate for its Q-values in a student's place; it gets back what each agent should do. That
-function is handed the student's observation or, with `TeacherMemory.HISTORY`, the student's episode up to now, for a
-recurrent network to go through.
+The caller learns as it likes. In every step it passes its agents' observations, Q-values and intended actions, and a
+function that returns a teammate's Q-values in a student's situation; it gets back what each agent should do. That
+function receives the student's observation or, with `TeacherMemory.HISTORY`, the student's episode so far, for a
+recurrent network to process.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
 from consmarl.sharing.visits import Visits, key_of
 
-# (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one for each action
+# (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one per action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
-Observations = Sequence[ArrayLike] | NDArray[Any]  # one for each agent
-MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange names an action by a byte
+Observations = Sequence[ArrayLike] | NDArray[Any]  # one per agent
+MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange stores an action in one byte
 
 
 class Advisor:
@@ -67,7 +67,7 @@ class Advisor:
         self.episode = -1
         self.step = 0
         self.exchanges: dict[int, Exchange] = {}
-        """The last step's requests, by student, and what became of them."""
+        """The last step's requests, by student, and their outcomes."""
         self._visits = [Visits() for _ in range(num_agents)]
         self._met = [Visits() for _ in range(num_agents)]
         self._histories = self._no_histories()
@@ -84,7 +84,7 @@ class Advisor:
         return range(self.num_agents)
 
     def begin_episode(self) -> None:
-        """Begin the next episode; the first is number 0."""
+        """Start the next episode; the first is number 0."""
         self.episode += 1
         self.step = 0
         self._met = [Visits() for _ in self._agents]
@@ -142,7 +142,7 @@ class Advisor:
         return chosen
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the future depends on, as arrays."""
+        """Return everything that future behaviour depends on, as arrays."""
         state = {
             "size": np.array([self.num_agents, self.num_actions]),
             "place": np.array([self.seed, self.episode, self.step]),
@@ -158,7 +158,7 @@ class Advisor:
         return state
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Continue from what `state_dict` returned."""
         names = self.state_dict()
         if missing := [name for name in names if name not in state]:
             raise UsageError(
@@ -193,7 +193,7 @@ class Advisor:
         values[student] = request.values
         shown = self._histories.of(student) if self._histories else observation
         for teacher in self._agents:
-            # whoever cannot answer need not think
+            # only agents that may answer are asked
             if teacher != student and (has_budget[teacher] or not self.sharing.enforces_answer_budget):
                 answer = ask_teacher(teacher, student, shown)
                 values[teacher] = self._numbers("a teacher's values", answer, (self.num_actions,))
@@ -222,7 +222,7 @@ class Advisor:
         if epsilon is None and self.sharing.has_second_draw:
             raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
         for each in observations:
-            key_of(each)  # before anything is counted: what is refused leaves no trace
+            key_of(each)  # before anything is counted: a refused call has no effect
         if self._histories:
             self._histories.check(observations)
         own = self._numbers("values", values, (self.num_agents, self.num_actions))
@@ -234,7 +234,7 @@ class Advisor:
             )
         explores = np.broadcast_to(False if is_exploring is None else np.asarray(is_exploring, bool), self.num_agents)
         facts: dict[str, Any] = dict(
-            codes=(),  # observations are told by their bytes
+            codes=(),  # observations are identified by their bytes
             values=own[:, None],
             actions=intended.astype(np.int32)[:, None],
             is_exploring=explores[:, None],
@@ -254,7 +254,7 @@ class Advisor:
 
 
 def _fitting(sharing: Mechanism, episodes: int | None) -> Mechanism:
-    """Return the mechanism with a start of sharing that fits the run, or warn of a start that nobody may expect."""
+    """Return the mechanism with a start of sharing that fits the run, or warn of a start that may surprise."""
     is_usual = sharing.start_episode == Mechanism.start_episode
     if episodes is None:
         if is_usual:
@@ -276,7 +276,7 @@ def _fitting(sharing: Mechanism, episodes: int | None) -> Mechanism:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, UserWarning, stacklevel=4)  # where somebody made an Advisor
+    warnings.warn(sentence, UserWarning, stacklevel=4)  # the line that created the Advisor
 
 
 @jax.jit

@@ -1,4 +1,4 @@
-"""CONS: teachers tell their best and their worst action, students absorb both with caution (Algorithms 2 and 3)."""
+"""CONS: teachers name their best and worst actions, and students absorb both with caution (Algorithms 2 and 3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ class Cons(Mechanism):
     knowledge: Knowledge = Knowledge.SCHEDULE
     """Which knowledge counts [P: schedule; C: negative-only]."""
     fixed_negative_weight: float = 0.5
-    """w_n, weight of negative knowledge where it is fixed [C: 0.5]."""
+    """w_n, the weight of negative knowledge if it is fixed [C: 0.5]."""
     update_rate: float = 0.6
     """Tau of Eq. 9 [C: 0.6; the paper has none]."""
     policy_temperature: float = 1.0
     """T of Eq. 5 [P: 1]."""
     temperature: float = 1.0
-    """Kappa, of the softmax that makes the new policy [P: 1, implied; C: 0.3]."""
+    """Kappa, the temperature of the softmax that gives the new policy [P: 1, implied; C: 0.3]."""
     normalisation: Normalisation = Normalisation.ALL_NAMING
-    """Among whom teachers' weights add up to 1 [P: all-naming; C: passing]."""
+    """Which teachers' weights add up to 1 [P: all-naming; C: passing]."""
     gained: Gained = Gained.PROBABILITY_CHANGED
-    """What makes answers knowledge [P: probability-changed; C: teacher-passed]."""
+    """When answers count as knowledge [P: probability-changed; C: teacher-passed]."""
     sampling: Sampling = Sampling.TARGETED
     """How to draw from the new policy [P: targeted]."""
     requires_seen: bool = False
@@ -57,7 +57,7 @@ class Cons(Mechanism):
     }
 
     def __post_init__(self) -> None:
-        """Check what can be checked."""
+        """Validate the settings."""
         super().__post_init__()
         if validation.finite_number("weight_shape", self.weight_shape) > 1:
             raise UsageError(f"weight_shape must be at most 1, not {self.weight_shape}: w_n may not rise above 1.")
@@ -69,7 +69,7 @@ class Cons(Mechanism):
                 raise UsageError(f"{name} must be above 0, not {getattr(self, name)}.")
 
     def negative_weight(self, episode: jax.Array) -> jax.Array:
-        """Return w_n in an episode; w_p is the rest of 1."""
+        """Return w_n in an episode; w_p is 1 − w_n."""
         fixed = {
             Knowledge.NEGATIVE_ONLY: 1.0,
             Knowledge.POSITIVE_ONLY: 0.0,
@@ -80,7 +80,7 @@ class Cons(Mechanism):
         return equations.negative_weight(episode, self.start_episode, self.weight_shape)
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Answer with more or better experience (Algorithm 2)."""
+        """Return who answers: teachers with more or better experience (Algorithm 2)."""
         del draws
         replies = self.may_teach(request, teachers)
         if not self.requires_seen:

@@ -1,9 +1,9 @@
-"""Consulting the team in execution: agents that act greedily ask all teammates in every step.
+"""Consulting the team during execution: agents that act greedily ask all teammates in every step.
 
-Agents that learned the same task by themselves are an ensemble. Here every agent asks what the others would do in its
-place, with their own memory of what it has seen and done (`TeacherMemory.HISTORY`), and acts on what the team thinks.
-Nothing is counted and no budget is spent; how many messages it takes is reported. The paper evaluates agents on their
-own, so this is another mode of execution and never part of the paper's figures.
+Agents that learned the same task separately form an ensemble. Here every agent asks what the others would do in its
+situation, given what it has seen and done (`TeacherMemory.HISTORY`), and acts on the team's combined judgement.
+Nothing is counted and no budget is spent; the number of messages is reported. The paper evaluates agents without
+consulting, so this is a separate mode of execution and never part of the paper's figures.
 
 Axes: `[agent, env, …]`, and `[teacher, action]` for one student.
 """
@@ -22,32 +22,32 @@ from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situati
 from consmarl.sharing.options import Consult, Normalisation, TeacherMemory
 from consmarl.sharing.record import Reply, StepRecord, StudentRecord, TeacherRecord
 
-ONLY_HOPEFUL = (Consult.BEST, Consult.CONS)  # modes in which only teammates who hope for more answer
-NEGATIVE_WEIGHT = 0.5  # w_n of Eq. 8: the schedule belongs to training, so both kinds of knowledge count alike
+ONLY_HOPEFUL = (Consult.BEST, Consult.CONS)  # modes in which only teammates that expect more answer
+NEGATIVE_WEIGHT = 0.5  # w_n of Eq. 8: the schedule belongs to training, so both kinds of knowledge count equally
 UPDATE_RATE = 0.6  # τ of Eq. 9, as in training
 
 
 @dataclass(frozen=True)
 class Consulting(Sharing):
-    """Everybody asks everybody, in every step."""
+    """Every agent asks all teammates in every step."""
 
     mode: Consult = Consult.MEAN
 
     teacher_memory = TeacherMemory.HISTORY
 
     def __post_init__(self) -> None:
-        """Bring what was given into its type."""
+        """Convert the mode to its type."""
         settle(self)
 
     def init(self, num_agents: int, num_actions: int) -> tuple[()]:
-        """Nothing is kept; a team of one is refused."""
+        """Return an empty state; a team of one is refused."""
         del num_actions
         if num_agents < 2:
             raise UsageError("a team of one has nobody to consult: leave --consult out.")
         return ()
 
     def begin(self, num_agents: int, num_envs: int, episode_limit: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty memory."""
         del num_agents, num_envs, episode_limit
         return ()
 
@@ -61,7 +61,7 @@ class Consulting(Sharing):
         *,
         is_recording: bool = False,
     ) -> Shared:
-        """Ask everybody, and do what scores highest."""
+        """Ask all teammates, and take the action with the highest score."""
         del key
         num_agents, num_envs = situation.actions.shape
         is_asking = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape)
@@ -69,7 +69,7 @@ class Consulting(Sharing):
         students, envs = jnp.divmod(jnp.arange(num_agents * num_envs), num_envs)
         asked = ready.ask_teachers(students, envs)  # [teacher, pair, action]
         values = asked.reshape(num_agents, num_agents, num_envs, -1).transpose(1, 2, 0, 3)
-        # the student's own network says about itself what it has said already, but for rounding
+        # the student's own network would repeat its values, up to rounding
         is_self = jnp.eye(num_agents, dtype=bool)[:, None, :, None]
         values = jnp.where(is_self, situation.values[:, :, None, :], values)  # [student, env, teacher, action]
 

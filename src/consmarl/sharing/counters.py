@@ -1,9 +1,9 @@
-"""How often each agent met each observation: an exact table inside compiled code.
+"""How often each agent met each observation: an exact hash table inside compiled code.
 
-The table is an open-addressing one in buckets of eight, whose keys fill a cache line: a key goes into the first free
-place of its bucket, and into other buckets where that is full. Nothing is ever taken out. Its size is fixed inside a
-chunk; between chunks the loop asks `has_room_for` what a chunk can bring at most, and `grown` makes room before it is
-needed. Should a table be full all the same, what did not fit is counted in `num_lost`, and the loop refuses to go on.
+The table uses open addressing with buckets of eight, whose keys fill a cache line: a key goes into the first free
+place of its bucket, or into another bucket if that is full. Keys are never removed. The size is fixed within a
+chunk; between chunks the loop asks `has_room_for` the most that a chunk can add, and `grown` makes room before it is
+needed. If a table fills up nevertheless, the lost visits are counted in `num_lost`, and the loop refuses to continue.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 BUCKET = 8  # places, of 8 bytes each
-MAX_LOAD = 0.6  # of the places; above, ever more buckets would be full
+MAX_LOAD = 0.6  # of the places; above this, too many buckets would be full
 
 
 class CountTable(NamedTuple):
@@ -25,12 +25,12 @@ class CountTable(NamedTuple):
 
     @property
     def num_places(self) -> int:
-        """How many keys it could hold."""
+        """How many keys it can hold."""
         return self.counts.size
 
 
 class _Claiming(NamedTuple):
-    """Where the placing of keys stands."""
+    """The progress of placing keys."""
 
     num_tries: jax.Array
     is_pending: jax.Array  # bool [key]
@@ -40,7 +40,7 @@ class _Claiming(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where keys are."""
+    """The positions of keys."""
 
     bucket: jax.Array  # int32 [key]
     place: jax.Array  # int32 [key]
@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 
 def empty_table(num_places: int) -> CountTable:
-    """Return a table with room for at least so many keys."""
+    """Return a table with room for at least this many keys."""
     num_buckets = 1 << max((num_places - 1) // BUCKET, 1).bit_length()
     return CountTable(
         keys=jnp.zeros((num_buckets, BUCKET, 2), jnp.uint32),
@@ -69,7 +69,7 @@ def lookup(table: CountTable, keys: jax.Array) -> jax.Array:
 def count(table: CountTable, keys: jax.Array, amounts: jax.Array) -> tuple[CountTable, jax.Array]:
     """Add amounts [...] to keys [..., 2] and return their counts after that.
 
-    An amount of 0 adds no key and is not looked for: 0 is returned for it.
+    An amount of 0 adds no key and is not looked up: 0 is returned for it.
     """
     flat, flat_amounts = keys.reshape(-1, 2), amounts.reshape(-1).astype(jnp.int32)
     is_wanted = flat_amounts > 0
@@ -87,17 +87,17 @@ def count(table: CountTable, keys: jax.Array, amounts: jax.Array) -> tuple[Count
 
 
 def has_room_for(table: CountTable, num_new: int) -> bool:
-    """Tell whether so many further keys leave the table easy to search (outside compiled code)."""
+    """Return whether this many more keys leave the table easy to search (outside compiled code)."""
     return int(table.num_filled) + num_new <= MAX_LOAD * table.num_places
 
 
 def grown(table: CountTable, num_new: int) -> CountTable:
-    """Return a table with the same counts and room for so many further keys: the next size, four times as large."""
+    """Return a table with the same counts and room for this many more keys: the next size, four times as large."""
     return _refilled(table, empty_table(places_for(table.num_places, int(table.num_filled) + num_new)))
 
 
 def places_for(num_places: int, num_keys: int) -> int:
-    """Return the size that a table of `num_places` grows to for so many keys."""
+    """Return the size that a table of `num_places` grows to for this many keys."""
     while num_keys > MAX_LOAD * num_places:
         num_places *= 4
     return num_places
@@ -119,13 +119,13 @@ def _first_bucket(table_keys: jax.Array, keys: jax.Array) -> jax.Array:
 
 
 def _next_bucket(table_keys: jax.Array, keys: jax.Array, buckets: jax.Array) -> jax.Array:
-    """Step on by an odd stride of the key's own, which visits every bucket in the end."""
+    """Advance by an odd stride derived from the key, which eventually visits every bucket."""
     last = table_keys.shape[0] - 1
     return (buckets + (keys[:, 1] | 1).astype(jnp.int32)) & last
 
 
 def _find(table_keys: jax.Array, keys: jax.Array) -> Found:
-    """Look for keys; a bucket with a free place ends the search."""
+    """Look up keys; a bucket with a free place ends the search."""
     num_buckets = table_keys.shape[0]
 
     def look(state: tuple[jax.Array, jax.Array, Found]) -> tuple[jax.Array, jax.Array, Found]:
@@ -142,18 +142,18 @@ def _find(table_keys: jax.Array, keys: jax.Array) -> Found:
 
     nowhere = jnp.zeros(len(keys), bool)
     first = Found(_first_bucket(table_keys, keys), nowhere.astype(jnp.int32), nowhere)
-    # most searches end in their first bucket: the loop is for the rest
+    # most searches end in their first bucket; the loop is for the rest
     return jax.lax.while_loop(is_searching, look, look((jnp.zeros((), jnp.int32), ~nowhere, first)))[2]
 
 
 def _claim(table_keys: jax.Array, keys: jax.Array, is_wanted: jax.Array) -> tuple[jax.Array, Found, jax.Array]:
-    """Find places for keys, taking free ones for those that are new: (keys of the table, places, number of new ones).
+    """Find places for keys, claiming free ones for new keys: (keys of the table, places, number of new ones).
 
-    Keys that want a place in one bucket at once go one after the other. Equal keys come to share the first one's.
+    Keys that claim a place in the same bucket are served one after the other. Equal keys end up sharing one place.
     """
     num_buckets, batch = table_keys.shape[0], len(keys)
     turns = jnp.arange(batch, dtype=jnp.int32)
-    num_lanes = 4 * batch  # a small table tells who is first at a bucket; sharing a lane by chance costs a turn
+    num_lanes = 4 * batch  # a small table decides who is first at a bucket; sharing a lane by chance costs a round
 
     def claim(state: _Claiming) -> _Claiming:
         num_tries, is_pending, found, table_keys, num_new = state
@@ -186,6 +186,6 @@ def _claim(table_keys: jax.Array, keys: jax.Array, is_wanted: jax.Array) -> tupl
 
 
 def _inspect(table_keys: jax.Array, keys: jax.Array, buckets: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return whether each place of each key's bucket holds it, and whether it is free: [key, place]."""
+    """Return whether each place of each key's bucket contains it, and whether it is free: [key, place]."""
     places = table_keys[buckets]
     return jnp.all(places == keys[:, None, :], axis=-1), jnp.all(places == 0, axis=-1)

@@ -1,7 +1,7 @@
-"""Ways to count how often an agent met an observation, by name: n of Eq. 1, 6 and 7.
+"""Ways to count how often an agent met an observation, by name: n in Eq. 1, 6 and 7.
 
-A way to count is a frozen record of pure functions; what it has counted is its state. The exact table is the paper's.
-Another one, such as pseudo-counts where observations are never met twice, is a class of its own: see
+A way to count is a frozen dataclass of pure functions; its counts are its state. The exact table is the paper's.
+Others, such as pseudo-counts where observations are never met twice, are separate classes: see
 `register_counting`.
 
 Axes: `[..., code]` for observations, `[...]` for counts.
@@ -25,42 +25,42 @@ class Counting(abc.ABC):
 
     @abc.abstractmethod
     def init(self, num_places: int) -> Any:
-        """Return the state before anything was met, with room for about so many observations at first."""
+        """Return the initial state, with room for about this many observations."""
 
     @abc.abstractmethod
     def marks(self, codes: jax.Array) -> jax.Array:
-        """Return what observations [..., code] are counted by: [..., mark]."""
+        """Return the marks that identify observations [..., code] in counts: [..., mark]."""
 
     @abc.abstractmethod
     def count(self, state: Any, marks: jax.Array, seats: jax.Array, amounts: jax.Array) -> tuple[Any, jax.Array]:
-        """Add visits [...] of agents, by their seats [...], to what has these marks; return the counts after that."""
+        """Add visits [...] of agents, by seat [...], to these marks; return the new counts."""
 
     @abc.abstractmethod
     def lookup(self, state: Any, marks: jax.Array, seats: jax.Array) -> jax.Array:
-        """Return how often agents met what has these marks: [...]."""
+        """Return how often agents met observations with these marks: [...]."""
 
     def report(self, state: Any) -> dict[str, jax.Array]:
-        """Return what is worth reporting, with the names of `ExactCounting.report`."""
+        """Return metrics to report, with the names of `ExactCounting.report`."""
         del state
         return {}
 
     def facts(self, state: Any) -> dict[str, Any]:
-        """Return what has to be known of a state before it can be read back: sizes that change in a run."""
+        """Return facts needed to restore a state: sizes that change during a run."""
         del state
         return {}
 
     def sized(self, state: Any, facts: Mapping[str, Any]) -> Any:
-        """Return a first state of the size that `facts` tell."""
+        """Return an initial state of the size given by `facts`."""
         del facts
         return state
 
     def with_room(self, state: Any, num_visits: int) -> Any:
-        """Return the state with room for so many further visits (outside compiled code)."""
+        """Return the state with room for this many more visits (outside compiled code)."""
         del num_visits
         return state
 
     def check(self, state: Any) -> None:  # noqa: B027
-        """Raise an error if counts are no longer right (outside compiled code)."""
+        """Raise an error if the counts are no longer correct (outside compiled code)."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class ExactCounting(Counting):
         return count(state, of_agent(marks, seats), amounts)
 
     def lookup(self, state: CountTable, marks: jax.Array, seats: jax.Array) -> jax.Array:
-        """Look keys up."""
+        """Look up the counts."""
         return lookup(state, of_agent(marks, seats))
 
     def report(self, state: CountTable) -> dict[str, jax.Array]:
-        """Return how full the table is, and what found no place."""
+        """Return how full the table is, and how many visits were lost."""
         return {
             "num_observations": state.num_filled,
             "num_lost": state.num_lost,
@@ -102,7 +102,7 @@ class ExactCounting(Counting):
         return empty_table(facts["table_places"]) if "table_places" in facts else state
 
     def with_room(self, state: CountTable, num_visits: int) -> CountTable:
-        """Enlarge the table where so many visits might fill it."""
+        """Enlarge the table if this many visits might fill it."""
         return state if has_room_for(state, num_visits) else grown(state, num_visits)
 
     def check(self, state: CountTable) -> None:
@@ -118,7 +118,7 @@ COUNTINGS: Registry[type[Counting]] = Registry("way to count")
 
 
 def register_counting(name: str, kind: type[Counting]) -> None:
-    """Make a way to count known by a name, `--share.counting NAME`.
+    """Register a way to count under a name, for `--share.counting NAME`.
 
     `kind` is a frozen dataclass derived from `Counting` whose fields all have defaults.
     """

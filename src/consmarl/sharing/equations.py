@@ -1,7 +1,7 @@
 """Equations 1, 2 and 4 to 10 of the paper, and Algorithm 1: one function each, unbatched, on one observation.
 
-Equation 3 is the loss that agents learn by, which sharing leaves alone: `learners/td.py`. Axes: values and policies
-are `[action]`, what teachers say is `[teacher]`. Chance comes in as uniform draws from [0, 1), so that whoever brings
+Equation 3 is the learning loss, which sharing does not change: `learners/td.py`. Axes: values and policies
+are `[action]`, what teachers say is `[teacher]`. Randomness is passed in as uniform draws from [0, 1), so that the
 the same draws gets the same actions.
 """
 
@@ -14,7 +14,7 @@ from consmarl.sharing.options import Normalisation
 
 
 def asking_probability(num_visits: jax.Array, scale: float) -> jax.Array:
-    """Eq. 1, P_ask = (1 + υ_a)^−√n: the better an agent knows what it sees, the less it asks."""
+    """Eq. 1, P_ask = (1 + υ_a)^−√n: the better an agent knows an observation, the less it asks."""
     return (1.0 + scale) ** -jnp.sqrt(num_visits.astype(jnp.float32))
 
 
@@ -36,12 +36,12 @@ def boltzmann_policy(values: jax.Array, temperature: float = 1.0) -> jax.Array:
 
 
 def is_more_familiar(teacher_visits: jax.Array, student_visits: jax.Array) -> jax.Array:
-    """Eq. 6, its first half, n_j > n_i: the teacher met the observation more often."""
+    """Eq. 6, first half, n_j > n_i: the teacher met the observation more often."""
     return teacher_visits > student_visits
 
 
 def is_more_hopeful(teacher_values: jax.Array, student_values: jax.Array, margin: float = 0.0) -> jax.Array:
-    """Eq. 6, its second half, max Q_j > max Q_i: the teacher hopes for more; the paper has no margin."""
+    """Eq. 6, second half, max Q_j > max Q_i: the teacher expects more; the paper has no margin."""
     return jnp.max(teacher_values) > jnp.max(student_values) + margin
 
 
@@ -58,18 +58,18 @@ def has_more_or_better_experience(
 
 
 def prestige(num_visits: jax.Array, confidence: jax.Array) -> jax.Array:
-    """Eq. 7, Λ = √n·Γ: how much a teacher's word weighs."""
+    """Eq. 7, Λ = √n·Γ: how much a teacher's advice weighs."""
     return jnp.sqrt(num_visits.astype(jnp.float32)) * confidence
 
 
 def negative_weight(episode: jax.Array, start_episode: int, shape: float) -> jax.Array:
-    """Eq. 8, h(x) = w_n: 1 when sharing starts at e_i, then falling; `shape` is the paper's a."""
+    """Eq. 8, h(x) = w_n: 1 when sharing starts at e_i, then decreasing; `shape` is the paper's a."""
     slope = (1.0 - shape) / max(start_episode, 1)
-    return jnp.minimum(1.0 / (slope * episode + shape), 1.0)  # rounding may lift it above 1
+    return jnp.minimum(1.0 / (slope * episode + shape), 1.0)  # rounding may push it above 1
 
 
 class Messages(NamedTuple):
-    """What teachers tell a student: m_t = (a_b, p_b, a_w, p_w, Λ)."""
+    """A teacher's message to a student: m_t = (a_b, p_b, a_w, p_w, Λ)."""
 
     best_action: jax.Array  # int32 [teacher]
     best_probability: jax.Array  # float32 [teacher]
@@ -80,15 +80,15 @@ class Messages(NamedTuple):
 
 
 def teacher_weights(prestiges: jax.Array, is_counted: jax.Array) -> jax.Array:
-    """Eq. 10, w_k = e^Λ/Σ e^Λ over the teachers that are counted; zeros where there are none."""
-    # the largest is taken off first: e^Λ overflows where a sure teacher has met an observation 8,000 times
+    """Eq. 10, w_k = e^Λ/Σ e^Λ over the teachers that count; zeros if there are none."""
+    # subtract the maximum first: e^Λ overflows if a confident teacher has met an observation 8,000 times
     largest = jnp.max(prestiges, where=is_counted, initial=0.0)
     parts = jnp.where(is_counted, jnp.exp(prestiges - largest), 0.0)
     return parts / jnp.maximum(jnp.sum(parts), jnp.finfo(parts.dtype).tiny)
 
 
 class Modified(NamedTuple):
-    """An action's probability after the teachers have spoken."""
+    """An action's probability after absorbing the answers."""
 
     probability: jax.Array  # p̃, not normalised
     is_raised: jax.Array  # bool, whether positive knowledge passed the indicator
@@ -104,7 +104,7 @@ def modified_probability(
     update_rate: float,
     normalisation: Normalisation,
 ) -> Modified:
-    """Eq. 9, p̃: move an action's probability towards what teachers think, where they think better or worse of it."""
+    """Eq. 9, p̃: move an action's probability towards the teachers', where they consider it better or worse."""
     names_best = messages.is_sent & (messages.best_action == action)
     names_worst = messages.is_sent & (messages.worst_action == action)
     raises = names_best & (messages.best_probability > probability)
@@ -121,17 +121,17 @@ def modified_probability(
 
 
 class Drawn(NamedTuple):
-    """How an action was found."""
+    """How an action was drawn."""
 
     action: jax.Array  # int32
-    is_best: jax.Array  # bool, taken because the policy is sure of it
-    num_excluded: jax.Array  # int32, how many actions were left out of the draw
+    is_best: jax.Array  # bool, taken because the policy is confident
+    num_excluded: jax.Array  # int32, number of actions excluded from the draw
 
 
 def targeted_exploration(
     policy: jax.Array, confidence: jax.Array, draw_whether: jax.Array, draw_which: jax.Array
 ) -> Drawn:
-    """Algorithm 1: with probability Γ̃ the best action, else one drawn after leaving out the worst q.
+    """Algorithm 1: with probability Γ̃ the best action, else a draw that excludes the q worst.
 
     q is the number of the interval that Γ̃ lies in, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
     """
@@ -144,16 +144,16 @@ def targeted_exploration(
 
 
 def is_among_worst(policy: jax.Array, count: jax.Array) -> jax.Array:
-    """Tell which actions are the `count` worst: of equally bad ones, that with the lowest number counts as worse."""
+    """Return which actions are the `count` worst; of equally bad ones, the lower-numbered counts as worse."""
     is_worse = policy[None, :] < policy[:, None]
     is_earlier_equal = (policy[None, :] == policy[:, None]) & jnp.tri(len(policy), k=-1, dtype=bool)
     return jnp.sum(is_worse | is_earlier_equal, axis=1) < count  # its rank, 0 being the worst
 
 
 def draw_action(weights: jax.Array, draw: jax.Array) -> jax.Array:
-    """Draw an action by weights that need not add up to 1: the first one whose cumulated weight exceeds the draw."""
+    """Draw an action by weights that need not sum to 1: the first whose cumulative weight exceeds the draw."""
     upto, has_weight = jnp.cumsum(weights), weights > 0
     is_beyond = has_weight & (upto > draw * upto[-1])
-    # parallel sums need not rise in every step: should rounding leave nobody, the last one with weight it is
+    # parallel sums need not be monotonic: if rounding leaves no candidate, take the last one with weight
     last = len(weights) - 1 - jnp.argmax(has_weight[::-1])
     return jnp.where(jnp.any(is_beyond), jnp.argmax(is_beyond), last).astype(jnp.int32)

@@ -1,9 +1,9 @@
 """Observations as 64-bit numbers to count by.
 
-Every 32-bit word of an observation goes through a mixer of its own position, the results are added, twice with
-different constants. Two different observations share a fingerprint with a chance of about 2⁻⁶⁴, so among N keys that
-were met the odds of any confusion are about N²/2⁶⁵. Six agents meet at most 24 million in 80,000 episodes of PGM-6ag:
-one in 60,000 for the whole run, and one in 40,000 million that a single lookup goes wrong.
+Every 32-bit word of an observation goes through a mixer that depends on its position, and the results are added, twice
+with different constants. Two different observations share a fingerprint with probability of about 2⁻⁶⁴, so among N
+keys the odds of any collision are about N²/2⁶⁵. Six agents meet at most 24 million in 80,000 episodes of PGM-6ag:
+one in 60,000 for the whole run, and one in 40,000 million that a single lookup is wrong.
 """
 
 import jax
@@ -32,14 +32,14 @@ def of_agent(fingerprints: jax.Array, agents: jax.Array) -> jax.Array:
 
 
 def mark_used(keys: jax.Array) -> jax.Array:
-    """Make sure that no key is all zeros, which is how an empty place in a table looks."""
+    """Make sure that no key is all zeros, which marks an empty place in a table."""
     is_zero = jnp.all(keys == 0, axis=-1, keepdims=True)
     return jnp.where(is_zero, jnp.uint32(1), keys)
 
 
 def _as_words(codes: jax.Array) -> jax.Array:
     if jnp.issubdtype(codes.dtype, jnp.floating):
-        # +0.0 and −0.0 are the same observation and differ in a bit; adding 0.0 would be optimised away
+        # +0.0 and −0.0 are the same observation but differ in a bit; adding 0.0 would be optimised away
         numbers = codes.astype(jnp.float32)
         return jax.lax.bitcast_convert_type(jnp.where(numbers == 0, jnp.float32(0), numbers), jnp.uint32)
     if codes.dtype != jnp.uint8:
@@ -50,7 +50,7 @@ def _as_words(codes: jax.Array) -> jax.Array:
 
 
 def _salts(num_words: int) -> NDArray[np.uint32]:
-    random = np.random.default_rng(20240220)  # any number, but always the same one
+    random = np.random.default_rng(20240220)  # arbitrary, but fixed
     return random.integers(0, 2**32, (num_words, _LANES), np.uint32)
 
 

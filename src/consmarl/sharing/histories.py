@@ -1,4 +1,4 @@
-"""What agents saw and did in this episode, outside compiled code: for teachers who remember a student's episode."""
+"""What agents saw and did in this episode, outside compiled code, for teachers that remember a student's episode."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,24 +12,24 @@ NO_ACTION = -1  # there is no last action in the first step
 
 
 class History(NamedTuple):
-    """One agent's episode up to now."""
+    """One agent's episode so far."""
 
-    observations: NDArray[Any]  # [step, …], the last being what it sees now
-    last_actions: NDArray[np.int64]  # [step], what it had done before each of them; −1 at first
+    observations: NDArray[Any]  # [step, …], ending with the current observation
+    last_actions: NDArray[np.int64]  # [step], the action before each of them; −1 at first
 
 
 class Histories:
-    """A team's episode, of which every agent's part can be had as a `History`."""
+    """A team's episode, from which each agent's `History` can be extracted."""
 
     PARTS: ClassVar = ("observations", "actions")
 
     def __init__(self, num_agents: int) -> None:
-        """Nothing was seen or done."""
+        """Start empty."""
         self._seen: list[list[NDArray[Any]]] = [[] for _ in range(num_agents)]
         self._done: list[list[int]] = [[] for _ in range(num_agents)]
 
     def check(self, observations: Sequence[ArrayLike] | NDArray[Any]) -> None:
-        """Refuse observations that cannot be put beside those from before."""
+        """Refuse observations whose shape differs from earlier ones."""
         for agent, (seen, each) in enumerate(zip(self._seen, observations, strict=True)):
             if seen and np.shape(each) != seen[0].shape:
                 raise UsageError(
@@ -38,17 +38,17 @@ class Histories:
                 )
 
     def see(self, observations: Sequence[ArrayLike] | NDArray[Any]) -> None:
-        """Keep what everybody sees now."""
+        """Store the current observations of all agents."""
         for seen, each in zip(self._seen, observations, strict=True):
             seen.append(np.array(each))  # a copy: environments may reuse theirs
 
     def act(self, actions: NDArray[np.int64]) -> None:
-        """Keep what everybody does now."""
+        """Store the current actions of all agents."""
         for done, each in zip(self._done, actions.tolist(), strict=True):
             done.append(each)
 
     def of(self, agent: int) -> History:
-        """Return an agent's episode up to what it sees now, before it acts."""
+        """Return an agent's episode up to its current observation, before it acts."""
         return History(np.stack(self._seen[agent]), np.array([NO_ACTION, *self._done[agent]], np.int64))
 
     def to_arrays(self, agent: int) -> dict[str, NDArray[Any]]:

@@ -1,8 +1,8 @@
-"""What the acting step asks of a sharing mechanism, whichever it is.
+"""The interface between the acting step and any sharing mechanism.
 
-A mechanism is a frozen, hashable record of settings whose methods are pure. What outlives an episode (counts and
-budgets) is its state; what does not (what was met in this episode) is its memory. It knows nothing of networks: it is
-handed the agents' values, and a function that gets teachers ready to tell their values in students' places.
+A mechanism is a frozen, hashable dataclass of settings whose methods are pure. What outlives an episode (counts and
+budgets) is its state; what does not (observations met in this episode) is its memory. It knows nothing of networks: it
+receives the agents' values, and a function that prepares teachers to give their values in students' situations.
 
 Axes: `[agent, env, …]`.
 """
@@ -16,57 +16,57 @@ import jax
 from consmarl.metrics import Metric
 from consmarl.sharing.options import TeacherMemory
 
-# (students [request], environments [request]) → every teacher's values in their place [teacher, request, action]
+# (students [request], environments [request]) → every teacher's values in their situation [teacher, request, action]
 AskTeachers = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 class Prepared(NamedTuple):
-    """Teachers who are ready for certain students."""
+    """Teachers prepared for certain students."""
 
     ask_teachers: AskTeachers
-    recall: Any = ()  # what they remember of students' episodes, to be handed on to the next step
+    recall: Any = ()  # what they remember of students' episodes, passed on to the next step
 
 
-# who asks, bool [agent, env] → teachers who are ready for them
+# who asks, bool [agent, env] → teachers prepared for them
 PrepareTeachers = Callable[[jax.Array], Prepared]
 
 
 class Situation(NamedTuple):
-    """A step before anybody acts."""
+    """A step before anyone acts."""
 
     codes: jax.Array  # [agent, env, code], the observations
     values: jax.Array  # float32 [agent, env, action], the agents' own
     actions: jax.Array  # int32 [agent, env], what each would do without advice
     is_exploring: jax.Array  # bool [agent, env]
-    is_starting: jax.Array  # bool [agent, env], exploring by a draw of this step
+    is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step
     is_live: jax.Array  # bool [env]
     epsilon: jax.Array  # float32, one for all, or [agent, 1]
-    episode: jax.Array  # int32 [env], the number x of the episode
+    episode: jax.Array  # int32 [env], the episode's number x
     step: jax.Array  # int32, the number of the step
 
 
 class Traffic(NamedTuple):
-    """How much was said."""
+    """The numbers of messages in a step."""
 
     requests: jax.Array  # int32 [agent, env], whether the agent asked
-    answers: jax.Array  # int32 [agent, env], messages that it got
-    taught: jax.Array  # int32 [agent, env], messages that it gave
-    advised: jax.Array  # int32 [agent, env], whether its action came of others' knowledge
+    answers: jax.Array  # int32 [agent, env], messages it received
+    taught: jax.Array  # int32 [agent, env], messages it gave
+    advised: jax.Array  # int32 [agent, env], whether its action was based on others' knowledge
 
 
 class Shared(NamedTuple):
-    """What became of a step."""
+    """The outcome of a step."""
 
     actions: jax.Array  # int32 [agent, env]
     traffic: Traffic
     state: Any
     memory: Any
-    record: Any  # `record.StepRecord` or `record.ActRecord`, or () where nothing is recorded
+    record: Any  # `record.StepRecord` or `record.ActRecord`, or () if nothing is recorded
     recall: Any = ()  # what teachers remember of students' episodes now
 
 
 class Sharing(abc.ABC):
-    """A way of sharing knowledge."""
+    """A mechanism for sharing knowledge."""
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
     metrics: ClassVar[tuple[Metric, ...]] = ()  # what rows hold of its reports, in the order that a reader wants
@@ -90,25 +90,25 @@ class Sharing(abc.ABC):
         *,
         is_recording: bool = False,
     ) -> Shared:
-        """Let agents ask and answer, and say what each does."""
+        """Let agents ask and answer, and decide what each does."""
 
     def report(self, state: Any, traffic: Traffic) -> dict[str, jax.Array]:
-        """Return what is worth reporting of a round: its traffic, [agent, env], and the state after it."""
+        """Return the metrics of a round, from its traffic [agent, env] and the state after it."""
         del state, traffic
         return {}
 
     def facts(self, state: Any) -> dict[str, Any]:
-        """Return what has to be known of a state before it can be read back: sizes that change in a run."""
+        """Return facts needed to restore a state: sizes that change during a run."""
         del state
         return {}
 
     def sized(self, state: Any, facts: Mapping[str, Any]) -> Any:
-        """Return a first state of the size that `facts` tell."""
+        """Return an initial state of the size given by `facts`."""
         del facts
         return state
 
     def with_room(self, state: Any, num_visits: int) -> Any:
-        """Return the state with room for so many further visits (outside compiled code)."""
+        """Return the state with room for this many more visits (outside compiled code)."""
         del num_visits
         return state
 
@@ -118,5 +118,5 @@ class Sharing(abc.ABC):
         return state
 
     def check(self, state: Any) -> None:
-        """Raise an error if the state is not to be relied on (outside compiled code)."""
+        """Raise an error if the state is no longer reliable (outside compiled code)."""
         del state

@@ -1,4 +1,4 @@
-"""What CONS and AdHocTD have in common: counting, who asks, and who pays."""
+"""What CONS and AdHocTD have in common: counting, asking and budgets."""
 
 import abc
 from collections.abc import Mapping
@@ -23,18 +23,18 @@ from consmarl.sharing.record import Reply, StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
-NEWCOMER = 2**20  # more than there are agents
-PRACTICE = 20240220  # any number, but always the same one: who practises when hangs on the episode alone
-PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the usual start
+NEWCOMER = 2**20  # more than the number of agents
+PRACTICE = 20240220  # arbitrary, but fixed: who practises when depends only on the episode
+PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the default start
 
 # what the authors' code does in both methods, and the paper in neither
 RELEASED = dict(
     ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
 )
 
-# what makes advice worth having: teachers who can remember what the student has seen, who hope for more than it does,
-# and who are asked where the student would otherwise exploit, so that advice never takes the place of exploration; and
-# students who act on their own in every other episode, or they never learn of their own mistakes
+# what makes advice useful: teachers that remember what the student has seen, that expect more than it does, and
+# that are asked when the student would otherwise exploit, so that advice never replaces exploration; and students
+# that act on their own in every other episode, since otherwise they never learn from their own mistakes
 RECOMMENDED = dict(
     ask_gate=AskGate.EXPLOITING,
     teacher_memory=TeacherMemory.HISTORY,
@@ -45,19 +45,19 @@ RECOMMENDED = dict(
 
 
 def fitted_start(start_episode: int, num_episodes: int) -> int:
-    """Return the start of sharing in a run of so many episodes: the usual one, or an eighth of a shorter run."""
+    """Return the start of sharing in a run of this length: the default, or an eighth of a shorter run."""
     return min(start_episode, num_episodes // PART_BEFORE_SHARING)
 
 
 def never_begins(start_episode: int, num_episodes: int) -> bool:
-    """Whether a run is over before sharing begins; its last episode is number `num_episodes` − 1."""
+    """Return whether a run ends before sharing starts; its last episode is number `num_episodes` − 1."""
     return start_episode >= num_episodes - 1
 
 
 class SharingState(NamedTuple):
     """What outlives an episode."""
 
-    table: Any  # what was counted: for exact counts a `CountTable`
+    table: Any  # the counts: a `CountTable` if they are exact
     requests_left: jax.Array  # int32 [agent], b_ask
     answers_left: jax.Array  # int32 [agent], b_give
 
@@ -71,51 +71,51 @@ class Purse(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(Sharing):
-    """Asking within a budget; what is answered and what becomes of it is the subclass's."""
+    """Asking within a budget; answers and their effects are defined by subclasses."""
 
     ask_scale: float = 0.5
-    """Upsilon_a of Eq. 1: how soon familiarity ends asking [P: 0.5, in Cleanup 0.01; C: 0.5]."""
+    """Upsilon_a of Eq. 1: how quickly familiarity stops agents from asking [P: 0.5, in Cleanup 0.01; C: 0.5]."""
     budget_requests: int = 50_000
-    """Requests with success that each agent may make in a run, b_ask [P: 50,000]."""
+    """Successful requests that each agent may make in a run, b_ask [P: 50,000]."""
     budget_answers: int | None = None
     """Answers that each agent may give in a run, b_give [P: 50,000 for each of the others]."""
     start_episode: int = 5_000
-    """Episode after which sharing begins, e_i [P: 5,000; ours: 1,000, or an eighth of a short run]."""
+    """Episode after which sharing starts, e_i [P: 5,000; ours: 1,000, or an eighth of a short run]."""
     ask_gate: AskGate = AskGate.ALWAYS
-    """When an agent may think of asking [P: always; C: exploring; ours: exploiting]."""
+    """When an agent may consider asking [P: always; C: exploring; ours: exploiting]."""
     ask_when: AskWhen = AskWhen.EVERY_STEP
     """In which steps [P: every-step; C: first-step]."""
     ask_share: Fraction = 1.0
-    """Share of episodes in which an agent may ask; in the others it practises on its own [P: 1; ours: 0.5]."""
+    """Fraction of episodes in which an agent may ask; in the others it practises on its own [P: 1; ours: 0.5]."""
     has_second_draw: bool = False
-    """Whether exploring agents without advice draw epsilon once more [P: no; C: yes]."""
+    """Whether exploring agents without advice draw epsilon a second time [P: no; C: yes]."""
     enforces_answer_budget: bool = True
     """Whether answering costs budget [P: yes; C: no]."""
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
-    """What teachers remember when they look at a student's observation [C: student, before the step; ours: history,
-    what their own networks make of the student's episode]."""
+    """What teachers remember when they judge a student's observation [C: student, before the step; ours: history,
+    their own networks' memory of the student's episode]."""
     eligibility: Eligibility = Eligibility.ANYONE
-    """Who may teach, by the halves of Eq. 6 [P: either in CONS, anyone in AdHocTD; ours: one half alone]."""
+    """Who may teach, by the halves of Eq. 6 [P: either in CONS, anyone in AdHocTD; ours: only one half]."""
     hope_margin: float = 0.0
-    """By how much max Q of a teacher must exceed the student's where hoping for more counts [P: 0]."""
+    """By how much a teacher's max Q must exceed the student's to count as expecting more [P: 0]."""
     counting: Annotated[str, OneOf(COUNTINGS)] = "exact"
     """How visits are counted [P: exact]."""
-    experts: tuple[int, ...] = internal(())  # agents who never ask
-    newcomers: tuple[int, ...] = internal(())  # agents whose seats others take, who have met nothing
-    join_episode: int | None = internal(None)  # after so many episodes
+    experts: tuple[int, ...] = internal(())  # agents that never ask
+    newcomers: tuple[int, ...] = internal(())  # agents whose seats are taken over by others, who have met nothing
+    join_episode: int | None = internal(None)  # after this many episodes
     initial_places: int = internal(1 << 20)  # of the table of counts, which grows
-    requests_at_once: int = internal(8)  # how many requests are worked off together; a matter of speed
+    requests_at_once: int = internal(8)  # how many requests are processed together; affects only speed
 
-    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {}  # departures from the fields' defaults, which are PAPER
+    PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {}  # differences from the fields' defaults, which are PAPER
     metrics: ClassVar[tuple[Metric, ...]] = reported.METRICS
 
     @classmethod
     def preset(cls, preset: Preset | str, **changes: Any) -> Self:
-        """Return settings that belong together, with changes; a preset may be named by its word."""
+        """Return the settings of a preset, with changes; a preset may be given by name."""
         return replaced(cls(**cls.PRESETS.get(typed("preset", Preset, preset), {})), changes)
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types, and check what can be checked."""
+        """Convert values to their types, and validate them."""
         settle(self)
         if validation.finite_number("ask_scale", self.ask_scale) <= 0:
             raise UsageError(f"ask_scale must be above 0, not {self.ask_scale}: at 0 everybody always asks.")
@@ -132,14 +132,14 @@ class Mechanism(Sharing):
 
     @abc.abstractmethod
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Return a `Reply` for every teacher, NO_BUDGET and the student itself left aside: uint8 [teacher]."""
+        """Return a `Reply` for every teacher, ignoring NO_BUDGET and the student itself: uint8 [teacher]."""
 
     @abc.abstractmethod
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
-        """Return what the answers lead to."""
+        """Return the outcome of the answers."""
 
     def may_teach(self, request: Request, teachers: Teachers) -> jax.Array:
-        """Return ANSWERED for every teacher who is eligible, and why not for the others: uint8 [teacher]."""
+        """Return ANSWERED for every eligible teacher, and the reason for the others: uint8 [teacher]."""
         visits, values = (teachers.num_visits, request.num_visits), (teachers.values, request.values)
         if self.eligibility is Eligibility.ANYONE:
             return jnp.full(teachers.num_visits.shape, Reply.ANSWERED, jnp.uint8)
@@ -160,7 +160,7 @@ class Mechanism(Sharing):
         return COUNTINGS[self.counting]()
 
     def init(self, num_agents: int, num_actions: int) -> SharingState:
-        """Nothing was met, nothing spent."""
+        """Return the initial state: no visits, full budgets."""
         purse = self.purse(num_agents, num_actions)
         return SharingState(
             table=self.counter.init(self.initial_places),
@@ -169,7 +169,7 @@ class Mechanism(Sharing):
         )
 
     def purse(self, num_agents: int, num_actions: int) -> Purse:
-        """Return each agent's budgets at first."""
+        """Return each agent's initial budgets."""
         if num_agents < 2 or num_actions < 2:
             raise UsageError(
                 f"sharing takes at least 2 agents and 2 actions, not {num_agents} and {num_actions}: train without it."
@@ -180,7 +180,7 @@ class Mechanism(Sharing):
         return Purse(self.budget_requests, answers)
 
     def begin(self, num_agents: int, num_envs: int, episode_limit: int) -> jax.Array:
-        """Return the fingerprints met in this episode, where they matter: [step, agent, env, 2], zeros at first."""
+        """Return the fingerprints met in this episode, if they are needed: [step, agent, env, 2], initially zero."""
         num_kept = episode_limit if self.ask_when is AskWhen.FIRST_VISIT else 0
         return jnp.zeros((num_kept, num_agents, num_envs, 2), jnp.uint32)
 
@@ -195,7 +195,7 @@ class Mechanism(Sharing):
         }
 
     def facts(self, state: SharingState) -> dict[str, Any]:
-        """Return what has to be known of the counts."""
+        """Return the facts needed to restore the counts."""
         return self.counter.facts(state.table)
 
     def sized(self, state: SharingState, facts: Mapping[str, Any]) -> SharingState:
@@ -203,7 +203,7 @@ class Mechanism(Sharing):
         return state._replace(table=self.counter.sized(state.table, facts))
 
     def with_room(self, state: SharingState, num_visits: int) -> SharingState:
-        """Make room for so many further visits."""
+        """Make room for this many more visits."""
         return state._replace(table=self.counter.with_room(state.table, num_visits))
 
     def check(self, state: SharingState) -> None:
@@ -247,14 +247,14 @@ class Mechanism(Sharing):
         return Shared(actions, traffic, left, memory, record, ready.recall)
 
     def seats(self, agents: jax.Array, episodes: jax.Array) -> jax.Array:
-        """Return by which numbers to count what agents meet: newcomers have others than those whose seats they took."""
+        """Return the ids under which agents' visits are counted: newcomers have other ids than their predecessors."""
         if self.join_episode is None:
             return agents
         is_new = jnp.isin(agents, jnp.array(self.newcomers)) & (episodes >= self.join_episode)
         return jnp.where(is_new, NEWCOMER + agents, agents)
 
     def with_newcomers(self, state: SharingState, is_new: jax.Array) -> SharingState:
-        """Give newcomers the budgets of beginners."""
+        """Give newcomers full budgets."""
         purse = self.purse(len(is_new), 2)
         return state._replace(
             requests_left=jnp.where(is_new, purse.requests, state.requests_left),
@@ -271,8 +271,8 @@ class Mechanism(Sharing):
     ) -> jax.Array:
         """Return who asks: bool [agent, env].
 
-        An agent that acts in several environments at once sets aside a unit of its budget for each request of a step,
-        so that it cannot overspend; what was not used stays with it.
+        An agent that acts in several environments at once reserves a unit of its budget for each request of a step,
+        so that it cannot overspend; unused units are returned.
         """
         probability = equations.asking_probability(num_visits, self.ask_scale)
         wants = jax.random.uniform(key, num_visits.shape) < probability
@@ -295,7 +295,7 @@ class Mechanism(Sharing):
         return wants & (set_aside < requests_left[:, None])
 
     def action_without_advice(self, key: jax.Array, situation: Situation) -> jax.Array:
-        """Return what agents do that got no knowledge: int32 [agent, env]."""
+        """Return the actions of agents that gained no knowledge: int32 [agent, env]."""
         if not self.has_second_draw:
             return situation.actions
         explores = jax.random.uniform(key, situation.actions.shape) < situation.epsilon
@@ -331,5 +331,5 @@ def asks_in(episodes: jax.Array, num_agents: int, share: float) -> jax.Array:
 
 
 def is_new_now(prints: jax.Array, met: jax.Array) -> jax.Array:
-    """Tell whether observations [agent, env, 2] are not among those met in this episode [step, agent, env, 2]."""
+    """Return whether observations [agent, env, 2] are not among those met in this episode [step, agent, env, 2]."""
     return ~jnp.any(jnp.all(prints[None] == met, axis=-1), axis=0)

@@ -1,4 +1,4 @@
-"""No sharing: agents do what they would do by themselves."""
+"""No sharing: agents act on their own."""
 
 from dataclasses import dataclass
 

@@ -1,10 +1,10 @@
-"""The readings that paper and release leave open or disagree on, as choices with names."""
+"""Named choices for points that the paper leaves open, or on which paper and authors' code disagree."""
 
 import enum
 
 
 class AskGate(enum.Enum):
-    """When an agent may think of asking at all."""
+    """When an agent may consider asking."""
 
     ALWAYS = "always"  # the paper, Algorithm 3
     EXPLORING = "exploring"  # the authors' code: only in the ε branch
@@ -17,11 +17,11 @@ class AskWhen(enum.Enum):
 
     EVERY_STEP = "every-step"  # the paper
     FIRST_STEP = "first-step"  # what the authors' code does
-    FIRST_VISIT = "first-visit"  # what the authors' code means to do: on what was not met in this episode yet
+    FIRST_VISIT = "first-visit"  # what the authors' code intends: on observations not yet met in this episode
 
 
 class Knowledge(enum.Enum):
-    """Which knowledge counts, and how its weights come about."""
+    """Which knowledge counts, and how its weights are determined."""
 
     SCHEDULE = "schedule"  # the paper, Eq. 8
     NEGATIVE_ONLY = "negative-only"  # CONS-wo-P; what the authors' code does
@@ -30,17 +30,17 @@ class Knowledge(enum.Enum):
 
 
 class Normalisation(enum.Enum):
-    """Among whom the weights of teachers add up to 1 (Eq. 10)."""
+    """Which teachers' weights add up to 1 (Eq. 10)."""
 
-    ALL_NAMING = "all-naming"  # the paper: all who name the action, whether or not the indicator lets them count
-    PASSING = "passing"  # the authors' code: those whom the indicator lets count
+    ALL_NAMING = "all-naming"  # the paper: all who name the action, whether or not they pass the indicator
+    PASSING = "passing"  # the authors' code: those who pass the indicator
 
 
 class Gained(enum.Enum):
-    """What makes answers knowledge, so that the student follows them and pays."""
+    """When answers count as knowledge, so that the student follows them and pays."""
 
     PROBABILITY_CHANGED = "probability-changed"  # the paper, Algorithm 3
-    TEACHER_PASSED = "teacher-passed"  # the authors' code: an indicator of Eq. 9 held, be its weight zero
+    TEACHER_PASSED = "teacher-passed"  # the authors' code: an indicator of Eq. 9 held, even with zero weight
 
 
 class Sampling(enum.Enum):
@@ -54,9 +54,9 @@ class Eligibility(enum.Enum):
     """Who may teach: the halves of Eq. 6."""
 
     ANYONE = "anyone"
-    EITHER = "either"  # the paper's CONS: who met the observation more often, or hopes for more from it
-    MORE_FAMILIAR = "more-familiar"  # only who met it more often
-    MORE_HOPEFUL = "more-hopeful"  # only who hopes for more
+    EITHER = "either"  # the paper's CONS: those who met the observation more often, or expect more from it
+    MORE_FAMILIAR = "more-familiar"  # only those who met it more often
+    MORE_HOPEFUL = "more-hopeful"  # only those who expect more
 
 
 class Giving(enum.Enum):
@@ -67,21 +67,21 @@ class Giving(enum.Enum):
 
 
 class TeacherMemory(enum.Enum):
-    """What a recurrent teacher remembers when it looks at a student's observation."""
+    """What a recurrent teacher remembers when it judges a student's observation."""
 
-    STUDENT = "student"  # what the student remembers before this step
+    STUDENT = "student"  # the student's memory before this step
     STUDENT_AFTER_STEP = "student-after-step"  # the authors' code with shared weights on a CPU: the step counts twice
     OWN = "own"
-    HISTORY = "history"  # what its own network makes of the student's episode up to this step
+    HISTORY = "history"  # its own network's memory of the student's episode up to this step
 
 
 class Consult(enum.Enum):
-    """How agents act on what their teammates think, in execution."""
+    """How agents act on their teammates' judgement during execution."""
 
     MEAN = "mean"  # by the mean of the whole team's values
     VOTE = "vote"  # by the action that most of the team would take
-    BEST = "best"  # by the values of whoever hopes for most
-    CONS = "cons"  # by their own policy, moved by the best and worst actions of those who hope for more (Eq. 9)
+    BEST = "best"  # by the values of the agent that expects most
+    CONS = "cons"  # by their own policy, moved by the best and worst actions of those who expect more (Eq. 9)
 
 
 class Preset(enum.Enum):

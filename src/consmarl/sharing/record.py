@@ -1,6 +1,6 @@
-"""What is said in one request, and in a whole step: the data behind every later picture of an exchange.
+"""Records of a request and of a whole step: the data behind every picture of an exchange.
 
-The fields are the same for CONS and AdHocTD; what a method does not use is zero.
+The fields are the same for CONS and AdHocTD; fields that a method does not use are zero.
 """
 
 import enum
@@ -11,16 +11,16 @@ import jax.numpy as jnp
 
 
 class Reply(enum.IntEnum):
-    """What a teacher did about a request."""
+    """How a teacher reacted to a request."""
 
     NOT_ASKED = 0  # the student itself
     ANSWERED = 1
     NO_BUDGET = 2  # it would have answered
-    NEVER_SEEN = 3  # it never met the observation, and so does not answer
+    NEVER_SEEN = 3  # it never met the observation, so it does not answer
     KNOWS_LESS = 4  # Eq. 6 does not hold
-    UNIMPORTANT = 5  # Eq. 2 did not come up
-    NOT_MORE_FAMILIAR = 6  # it has not met the observation more often, which alone would count
-    NOT_MORE_HOPEFUL = 7  # it does not hope for more, or not for so much more, which alone would count
+    UNIMPORTANT = 5  # the draw of Eq. 2 failed
+    NOT_MORE_FAMILIAR = 6  # it has not met the observation more often, which is required
+    NOT_MORE_HOPEFUL = 7  # it does not expect (enough) more, which is required
 
 
 class ActRecord(NamedTuple):
@@ -51,21 +51,21 @@ class StudentRecord(NamedTuple):
 
     policy_before: jax.Array  # float32 [action], π
     modified: jax.Array  # float32 [action], p̃; the votes in AdHocTD
-    policy_after: jax.Array  # float32 [action], π̃; in AdHocTD even among the actions with most votes
+    policy_after: jax.Array  # float32 [action], π̃; in AdHocTD uniform over the actions with most votes
     confidence_after: jax.Array  # float32, Γ̃
     negative_weight: jax.Array  # float32, w_n
-    is_best: jax.Array  # bool, the best action was taken because the policy is sure of it
-    num_excluded: jax.Array  # uint8, actions that were left out of the draw
-    is_advised: jax.Array  # bool, the answers held knowledge and were followed
-    action: jax.Array  # uint8, what was drawn; it is done if `is_advised`
+    is_best: jax.Array  # bool, the best action was taken because the policy is confident
+    num_excluded: jax.Array  # uint8, actions excluded from the draw
+    is_advised: jax.Array  # bool, the answers contained knowledge and were followed
+    action: jax.Array  # uint8, the action drawn; executed if `is_advised`
 
 
 class StepRecord(NamedTuple):
-    """A step of all agents; [agent, env, …], requests' fields being zero where nobody asked."""
+    """A step of all agents; [agent, env, …], fields of requests being zero if nobody asked."""
 
     is_asking: jax.Array  # bool
     ask_probability: jax.Array  # float32, P_ask
-    num_visits: jax.Array  # int32, n_i(o_i), this visit included
+    num_visits: jax.Array  # int32, n_i(o_i), including this visit
     values: jax.Array  # float32 [agent, env, action]
     is_exploring: jax.Array  # bool
     own_action: jax.Array  # uint8, what it would have done
@@ -77,5 +77,5 @@ class StepRecord(NamedTuple):
 
 
 def blank(shapes: Any, num_requests: int) -> Any:
-    """Return records of requests in which nobody has asked, from the shapes of one request's."""
+    """Return empty records of requests, from the shapes of a single request's."""
     return jax.tree.map(lambda leaf: jnp.zeros((num_requests, *leaf.shape), leaf.dtype), shapes)

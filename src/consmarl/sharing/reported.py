@@ -1,4 +1,4 @@
-"""What CONS and AdHocTD report, declared apart from them: a report on runs that do not say it needs no JAX."""
+"""The metrics of CONS and AdHocTD, declared separately so that reports on older runs do not need JAX."""
 
 from consmarl.metrics import SHARING, Metric
 

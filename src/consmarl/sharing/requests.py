@@ -1,8 +1,8 @@
-"""Requests of one step, worked off in order: who answers, within which budget, and what comes of it.
+"""Process the requests of one step in order: who answers, within which budget, and with what outcome.
 
-Requests are few, so they are gathered into short lists, and teachers are asked about those alone: the cost follows the
-number of requests, not the square of the team. They are worked off by environment and, within it, by the number of the
-student, as if agents acted one after the other; a teacher whose budget runs out answers the earlier ones.
+Requests are few, so they are gathered into short lists, and teachers are asked only about those: the cost follows the
+number of requests, not the square of the team. They are processed by environment and, within it, by the student's
+number, as if agents acted one after the other; a teacher whose budget runs out answers the earlier ones.
 
 Axes: `[agent, env]` outside, `[pair]` inside, environment by environment.
 """
@@ -18,7 +18,7 @@ from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord, blank
 
 
 class Request(NamedTuple):
-    """A student's message, and whose it is: m_s = (o, n, max Q)."""
+    """A student's message and its sender: m_s = (o, n, max Q)."""
 
     student: jax.Array  # int32
     values: jax.Array  # float32 [action]
@@ -27,14 +27,14 @@ class Request(NamedTuple):
 
 
 class Teachers(NamedTuple):
-    """What every agent knows of a request's observation."""
+    """What every agent knows about a request's observation."""
 
     values: jax.Array  # float32 [teacher, action]
     num_visits: jax.Array  # int32 [teacher]
 
 
 class Draws(NamedTuple):
-    """Chance in one request, uniform from [0, 1)."""
+    """Random numbers for one request, uniform in [0, 1)."""
 
     whether: jax.Array
     which: jax.Array
@@ -42,14 +42,14 @@ class Draws(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """What became of a request."""
+    """The outcome of a request."""
 
     student: StudentRecord
     teachers: TeacherRecord
 
 
 class Answering(Protocol):
-    """What a mechanism has to say about one request."""
+    """What a mechanism defines for one request."""
 
     @property
     def enforces_answer_budget(self) -> bool:
@@ -57,42 +57,42 @@ class Answering(Protocol):
 
     @property
     def requests_at_once(self) -> int:
-        """How many requests are worked off together."""
+        """How many requests are processed together."""
 
     @property
     def counter(self) -> Counting:
         """The way to count."""
 
     def seats(self, agents: jax.Array, episodes: jax.Array) -> jax.Array:
-        """Return by which numbers what agents meet is counted."""
+        """Return the ids under which agents' visits are counted."""
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
         """Return a `Reply` for every agent, as if it were a teacher with budget: uint8 [teacher]."""
 
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
-        """Return what the answers lead to."""
+        """Return the outcome of the answers."""
 
 
 class Asked(NamedTuple):
-    """A step in which some have asked."""
+    """A step in which some agents have asked."""
 
     situation: Situation
     is_asking: jax.Array  # bool [agent, env]
-    marks: jax.Array  # [agent, env, mark], what observations are counted by
+    marks: jax.Array  # [agent, env, mark], which identify observations in counts
     num_visits: jax.Array  # int32 [agent, env]
-    table: Any  # what was counted
+    table: Any  # the counts
 
 
 class Outcome(NamedTuple):
-    """What came of a step's requests; [agent, env, …] in the end, [pair, …] on the way."""
+    """The outcome of a step's requests; [agent, env, …] at the end, [pair, …] in between."""
 
     num_done: jax.Array
     answers_left: jax.Array  # int32 [agent]
-    actions: jax.Array  # int32, of those who are advised
+    actions: jax.Array  # int32, of advised agents
     is_advised: jax.Array  # bool
-    num_answers: jax.Array  # int32, messages that a student got
-    taught: jax.Array  # int32, messages that a teacher gave
-    records: Any  # (StudentRecord, TeacherRecord), or () where nothing is recorded
+    num_answers: jax.Array  # int32, messages a student received
+    taught: jax.Array  # int32, messages a teacher gave
+    records: Any  # (StudentRecord, TeacherRecord), or () if nothing is recorded
 
 
 def draws_of(key: jax.Array, num_agents: int) -> Draws:
@@ -102,13 +102,13 @@ def draws_of(key: jax.Array, num_agents: int) -> Draws:
 
 
 def willing(mechanism: Answering, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-    """Return a `Reply` for every agent, budgets left aside."""
+    """Return a `Reply` for every agent, ignoring budgets."""
     is_student = jnp.arange(len(teachers.num_visits)) == request.student
     return jnp.where(is_student, jnp.uint8(Reply.NOT_ASKED), mechanism.replies(request, teachers, draws))
 
 
 def within_budget(mechanism: Answering, replies: jax.Array, has_budget: jax.Array) -> jax.Array:
-    """Silence those who would answer and have nothing left to pay with."""
+    """Silence teachers that would answer but have no budget left."""
     if not mechanism.enforces_answer_budget:
         return replies
     return jnp.where((replies == Reply.ANSWERED) & ~has_budget, jnp.uint8(Reply.NO_BUDGET), replies)
@@ -117,7 +117,7 @@ def within_budget(mechanism: Answering, replies: jax.Array, has_budget: jax.Arra
 def answer_one(
     mechanism: Answering, key: jax.Array, request: Request, teachers: Teachers, has_budget: jax.Array
 ) -> Exchange:
-    """Work off one request, given who may still answer."""
+    """Process one request, given which teachers have budget left."""
     draws = draws_of(key, len(has_budget))
     replies = within_budget(mechanism, willing(mechanism, request, teachers, draws), has_budget)
     return mechanism.exchange(request, teachers, replies, draws)
@@ -132,7 +132,7 @@ def work_off(
     *,
     is_recording: bool,
 ) -> Outcome:
-    """Work off all requests of a step."""
+    """Process all requests of a step."""
     num_agents, num_envs = asked.is_asking.shape
     num_pairs = asked.is_asking.size
     at_once = min(mechanism.requests_at_once, num_pairs)
@@ -161,7 +161,7 @@ def _answer_some(
     numbers: jax.Array,
     outcome: Outcome,
 ) -> Outcome:
-    """Work off the requests of given pairs; a number beyond the last pair is none."""
+    """Process the requests of given pairs; a number beyond the last pair means none."""
     num_agents, num_pairs = asked.is_asking.shape[0], asked.is_asking.size
     agents, is_request = jnp.arange(num_agents), (numbers < num_pairs)[:, None]
     pairs = jnp.minimum(numbers, num_pairs - 1)

@@ -1,4 +1,4 @@
-"""How often one agent met each observation, outside compiled code: a dictionary of the observations' bytes."""
+"""How often one agent met each observation, outside compiled code: a dictionary keyed by the observations' bytes."""
 
 from typing import Any, ClassVar, Self
 
@@ -9,16 +9,16 @@ from consmarl.errors import UsageError
 
 
 class Visits:
-    """Exact counts, whatever observations look like."""
+    """Exact counts for any kind of observation."""
 
     PARTS: ClassVar = ("bytes", "lengths", "counts")
 
     def __init__(self) -> None:
-        """Nothing was met."""
+        """Start empty."""
         self._counts: dict[bytes, int] = {}
 
     def add(self, observation: ArrayLike) -> int:
-        """Count a visit and return how many there were, this one included."""
+        """Count a visit and return the total, including this one."""
         key = key_of(observation)
         self._counts[key] = self._counts.get(key, 0) + 1
         return self._counts[key]
@@ -28,7 +28,7 @@ class Visits:
         return self._counts.get(key_of(observation), 0)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the counts as arrays: the observations' bytes one after the other, their lengths, their counts."""
+        """Return the counts as arrays: the observations' concatenated bytes, their lengths, and their counts."""
         return {
             "bytes": np.frombuffer(b"".join(self._counts), np.uint8),
             "lengths": np.array([len(key) for key in self._counts], np.int64),
@@ -50,10 +50,10 @@ class Visits:
 
 
 def key_of(observation: ArrayLike) -> bytes:
-    """Return what tells an observation from others."""
+    """Return the bytes that identify an observation."""
     array = np.asarray(observation)
     if array.dtype == object:
         raise UsageError("an observation must be a number or an array of numbers.")
     if np.issubdtype(array.dtype, np.floating):
-        array = array + 0.0  # −0.0 is 0.0
+        array = array + 0.0  # turns −0.0 into 0.0
     return array.tobytes()

@@ -1,1 +1,1 @@
-"""The loop: act → step → count → store → update."""
+"""The training loop: act → step → count → store → update."""

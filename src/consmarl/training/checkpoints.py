@@ -1,4 +1,4 @@
-"""Training states on disk, one directory each, which is either whole or not there.
+"""Training states on disk, in one directory each, written atomically.
 
 A checkpoint has a hidden name until it is complete, so its writer (one at a time) may be killed at any moment.
 """
@@ -22,15 +22,15 @@ from safetensors.numpy import load_file, save_file
 from consmarl.errors import UsageError
 from consmarl.json_files import parse_json_object
 
-FORMAT = 2  # 1 had other states of learners, from before targets and optimisers could be chosen
+FORMAT = 2  # 1 had other learner states, from before targets and optimisers could be chosen
 TENSORS = "state.safetensors"
 MANIFEST = "manifest.json"
 _UNFINISHED = ".unfinished-"
-_REPLACED = ".replaced"  # a visible name: between two renames it may be the only checkpoint there is
+_REPLACED = ".replaced"  # not hidden: between two renames it may be the only checkpoint
 _NAME = re.compile(rf"checkpoint-(\d{{9,}})({re.escape(_REPLACED)})?")
-# What safetensors reads back as well as writes. 64 bits are left out: JAX would cut them to 32 without a word.
+# What safetensors can both write and read. Not 64 bits, which JAX would silently truncate to 32.
 _DTYPES = {"bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32"}
-# Random keys: how JAX names their dtypes and what makes them; ours are of its default.
+# Random keys: JAX's names of their dtypes and implementations; ours use its default.
 _KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
 
 
@@ -40,17 +40,17 @@ class Restored(NamedTuple):
     number: int
     state: Any
     facts: dict[str, Any]
-    damaged: list[str]  # a sentence for each
+    damaged: list[str]  # one sentence each
 
 
 class _DamagedError(UsageError):
-    """A checkpoint that was whole once, unlike one that another configuration has written."""
+    """A checkpoint that was once valid, unlike one written by another configuration."""
 
 
 def save(directory: Path, number: int, state: Any, facts: Mapping[str, Any], *, keep: int) -> Path:
-    """Write a checkpoint, then delete the oldest ones but `keep`; the one just written always stays.
+    """Write a checkpoint, then delete all but the newest `keep`; the one just written always stays.
 
-    `state` is a pytree of arrays. `facts` come back as JSON has them: tuples as lists, keys as strings.
+    `state` is a pytree of arrays. `facts` come back as from JSON: tuples as lists, keys as strings.
     """
     if number < 0 or keep < 1:
         raise UsageError(f"cannot save checkpoint {number} and keep {keep}: at least number 0 and keep 1 are needed.")
@@ -79,10 +79,10 @@ def save(directory: Path, number: int, state: Any, facts: Mapping[str, Any], *, 
 
 
 def restore(directory: Path, like: Any) -> Restored:
-    """Read the newest checkpoint that is whole, into the structure and onto the devices of `like`.
+    """Read the newest valid checkpoint, into the structure and onto the devices of `like`.
 
-    The leaves of `like` are arrays or `jax.ShapeDtypeStruct`; names, dtypes and shapes have to be those saved. Where
-    shapes change in a run, `like` is a function that makes it from the facts that were saved.
+    The leaves of `like` are arrays or `jax.ShapeDtypeStruct`; names, dtypes and shapes must match. If shapes
+    change during a run, `like` is a function that builds it from the saved facts.
     """
     damaged: list[str] = []
     for _, path in reversed(_candidates(directory)):
@@ -104,7 +104,7 @@ def restore(directory: Path, like: Any) -> Restored:
 
 
 def _sizes(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that tell how large arrays are, unless the file has no room for such arrays."""
+    """Return the facts that determine the sizes of arrays, unless the file is too small for such arrays."""
     facts: dict[str, Any] = manifest["facts"]
     if any(isinstance(each, int) and not 0 <= each <= manifest["size"] for each in facts.values()):
         raise UsageError(f"{path} is damaged: its facts tell of arrays that its {TENSORS} has no room for.")
@@ -112,13 +112,13 @@ def _sizes(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def numbers(directory: Path) -> list[int]:
-    """Return the numbers of the checkpoints which have all their files, the oldest first."""
+    """Return the numbers of the checkpoints that have all their files, oldest first."""
     files = (TENSORS, MANIFEST)
     return sorted({number for number, path in _candidates(directory) if all((path / file).is_file() for file in files)})
 
 
 def read_manifest(directory: Path, number: int) -> dict[str, Any]:
-    """Return what is known of a checkpoint without reading its tensors: its facts, and the names of its leaves."""
+    """Return a checkpoint's facts and the names of its leaves, without reading its tensors."""
     paths = dict(_candidates(directory))
     if number not in paths:
         raise UsageError(f"there is no checkpoint {number} in {directory}: those there are {sorted(paths)}.")
@@ -153,12 +153,12 @@ def _kind(described: Mapping[str, Any]) -> str:
 
 
 def _on_host(leaf: Any) -> np.ndarray:
-    # safetensors copies memory as it lies, so a transposed view has to be laid out first.
+    # safetensors copies raw memory, so a transposed view has to be made contiguous first.
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf, order="C")
 
 
 def _placed(tensor: np.ndarray, saved: Mapping[str, Any], like: Any) -> jax.Array:
-    # Committing what was free to move would keep it from meeting arrays on other devices.
+    # A committed array could not be combined with arrays on other devices.
     sharding = like.sharding if isinstance(like, jax.Array) and like.committed else None
     array = jax.random.wrap_key_data(jnp.asarray(tensor), impl=saved["key_impl"]) if "key_impl" in saved else tensor
     return jax.device_put(array, sharding)
@@ -179,14 +179,14 @@ def _write(path: Path, leaves: Mapping[str, Any], manifest: dict[str, Any]) -> N
     manifest = manifest | {"size": tensors.stat().st_size, "checksum": _file_checksum(tensors)}
     manifest["manifest_checksum"] = _manifest_checksum(manifest)
     (path / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    tensors.chmod((path / MANIFEST).stat().st_mode)  # safetensors' are for the owner's eyes only
+    tensors.chmod((path / MANIFEST).stat().st_mode)  # safetensors creates private files
     for written in (tensors, path / MANIFEST, path):
         _sync(written)
 
 
 def _delete(path: Path) -> None:
     hidden = path.with_name(_UNFINISHED + path.name)
-    path.replace(hidden)  # else a kill would leave half a checkpoint under its name
+    path.replace(hidden)  # otherwise a kill would leave half a checkpoint under its name
     shutil.rmtree(hidden)
 
 
@@ -218,12 +218,12 @@ def _explained(failure: str, kind: type[Exception] = UsageError) -> Iterator[Non
     try:
         yield
     except (OSError, SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        # A full disk may come as safetensors' own error, which has no strerror.
+        # A full disk may surface as safetensors' own error, which has no strerror.
         raise kind(f"{failure} ({getattr(error, 'strerror', None) or error}).") from error
 
 
 def _candidates(directory: Path) -> list[tuple[int, Path]]:
-    """Return all that is named like a checkpoint, the one to try first at the end."""
+    """Return everything named like a checkpoint, with the one to try first at the end."""
     with _explained(f"cannot read {directory}"):
         entries = list(directory.iterdir()) if directory.exists() else []
     named = [(int(match[1]), path) for path in entries if (match := _NAME.fullmatch(path.name))]
@@ -249,7 +249,7 @@ def _checked_manifest(path: Path) -> dict[str, Any]:
 
 
 def _is_manifest(manifest: Mapping[str, Any]) -> bool:
-    """Whether all is there, and of its type: a right checksum does not tell who made it."""
+    """Return whether everything is there and has the right type; a correct checksum does not prove its origin."""
     kinds = {"number": int, "facts": dict, "leaves": list, "size": int, "checksum": int}
     if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
         return False

@@ -1,6 +1,6 @@
-"""How agents try what does not look best: a part of its own, independent of learner and sharing.
+"""Exploration, independent of learner and sharing.
 
-An exploration is a frozen record of pure functions; its state is fresh at the start of every episode.
+An exploration is a frozen dataclass of pure functions; its state is reset at the start of every episode.
 Axes: `[agent, env]`.
 """
 
@@ -20,7 +20,7 @@ from consmarl.records import settle
 
 @dataclass(frozen=True)
 class LinearSchedule:
-    """ε by environment steps: from `start` to `end` in equal parts, and on to `final` where that is wanted."""
+    """ε by environment steps: linear from `start` to `end`, and on to `final` if it is set."""
 
     start: float = 1.0
     end: float = 0.05
@@ -29,11 +29,11 @@ class LinearSchedule:
     final_steps: int = 0
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types."""
+        """Convert values to their types."""
         settle(self)
 
     def __call__(self, num_env_steps: jax.Array) -> jax.Array:
-        """Return the value after so many environment steps."""
+        """Return ε after this many environment steps."""
         per_step = (self.start - self.end) / max(self.anneal_steps, 1)
         first_leg = jnp.maximum(self.start - per_step * num_env_steps, self.end)
         if self.final is None:
@@ -44,11 +44,11 @@ class LinearSchedule:
 
 
 class Choice(NamedTuple):
-    """What the agents do."""
+    """The agents' choices."""
 
     actions: jax.Array  # int32 [agent, env]
     is_exploring: jax.Array  # bool [agent, env]
-    is_starting: jax.Array  # bool [agent, env], exploring by a draw of this step rather than going on with it
+    is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step rather than continuing
     state: Any
 
 
@@ -75,10 +75,10 @@ def _merged(
 
 @dataclass(frozen=True)
 class EpsilonGreedy(Exploration):
-    """With probability ε a uniform action, else the best one (the paper)."""
+    """With probability ε a uniformly random action, else the best one (the paper)."""
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty state."""
         del num_agents, num_envs
         return ()
 
@@ -92,9 +92,9 @@ class EpsilonGreedy(Exploration):
 
 @dataclass(frozen=True)
 class EpsilonSquared(EpsilonGreedy):
-    """With probability ε² a uniform action: what the authors' CONS and AdHocTD do while nobody advises.
+    """With probability ε² a uniformly random action, as the authors' CONS and AdHocTD do while nobody advises.
 
-    IQL with it is the control without which a gain over plain IQL cannot be put down to sharing.
+    IQL with it is the control that is needed to attribute a gain over plain IQL to sharing.
     """
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
@@ -106,28 +106,28 @@ class EpsilonSquared(EpsilonGreedy):
 class EpsilonGreedyTogether(Exploration):
     """ε-greedy whose agents often explore at the same moment, with the same action.
 
-    Where something happens only if several do the same thing at once, agents that draw each for themselves hardly ever
-    see it. Each agent still explores with probability ε, by a uniform action: only how draws go together changes.
+    If something happens only when several agents do the same thing at once, agents that draw independently hardly ever
+    see it. Each agent still explores with probability ε and a uniform action: only the correlation of draws changes.
     """
 
     share: Fraction = 0.5
     """Share of the steps in which the whole team draws as one [ours: 0.5]."""
 
     def __post_init__(self) -> None:
-        """Bring what was given into its type."""
+        """Convert values to their types."""
         settle(self)
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty state."""
         del num_agents, num_envs
         return ()
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
-        """Explore with probability ε, in some steps all or nobody."""
+        """Explore with probability ε, in some steps all agents or none."""
         key_as_one, key_whether, key_what = jax.random.split(key, 3)
         num_agents, num_envs, num_actions = scores.shape
         as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
-        # one more row than there are agents: the team's
+        # one row more than there are agents, for the team
         whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs))
         what = jax.random.randint(key_what, (num_agents + 1, num_envs), 0, num_actions)
         is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
@@ -138,7 +138,7 @@ class Run(NamedTuple):
     """An action that is being repeated."""
 
     action: jax.Array  # int32 [agent, env]
-    num_left: jax.Array  # int32 [agent, env], repetitions to come
+    num_left: jax.Array  # int32 [agent, env], remaining repetitions
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class EpsilonZGreedy(Exploration):
     """
 
     def begin(self, num_agents: int, num_envs: int) -> Run:
-        """Nobody is in the middle of a run."""
+        """Return a state in which nobody is repeating an action."""
         nothing = jnp.zeros((num_agents, num_envs), jnp.int32)
         return Run(nothing, nothing)
 
@@ -169,12 +169,12 @@ class EpsilonZGreedy(Exploration):
 
 @dataclass(frozen=True)
 class SampledPolicy(Exploration):
-    """An action drawn from the policy whose logits the scores are, mixed with ε of the uniform one (GA-Comm)."""
+    """An action drawn from the policy with these logits, mixed with ε of the uniform policy (GA-Comm)."""
 
     scores = Scores.LOGITS
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty state."""
         del num_agents, num_envs
         return ()
 
@@ -187,13 +187,13 @@ class SampledPolicy(Exploration):
 
 @dataclass(frozen=True)
 class ExploringBeginners(Exploration):
-    """Any exploration, but experts do what looks best to them."""
+    """Any exploration for beginners, while experts act greedily."""
 
     of_beginners: Exploration
     experts: tuple[int, ...]
 
     def begin(self, num_agents: int, num_envs: int) -> Any:
-        """Begin as beginners do."""
+        """Return the beginners' initial state."""
         return self.of_beginners.begin(num_agents, num_envs)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
@@ -209,7 +209,7 @@ class Greedy(Exploration):
     """Always the best action: evaluation."""
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty state."""
         del num_agents, num_envs
         return ()
 

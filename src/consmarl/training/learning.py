@@ -1,4 +1,4 @@
-"""The learning half of a round: once for each episode just played, as soon as there is enough to learn from."""
+"""The learning half of a round: one update per episode just played, once there is enough to learn from."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,12 +37,12 @@ class LearningPhase:
     warmup_steps: int
     mirroring: Mirroring
     coverage: CoverageBonus
-    experts: tuple[int, ...] = ()  # agents who do not learn
+    experts: tuple[int, ...] = ()  # agents that do not learn
 
     def store_and_learn(
         self, learner_state: Any, replay: ReplayState, episodes: EpisodeBatch, key: jax.Array
     ) -> tuple[ReplayState, Learned]:
-        """Add episodes to the ring, then learn as many times as there were."""
+        """Add episodes to the replay buffer, then do one update for each."""
         before = learner_state
         num_before, num_new = replay.num_added, len(episodes.num_steps)
         replay = self.replay.add(replay, episodes)
@@ -74,7 +74,7 @@ class LearningPhase:
         return replay, Learned(self._without_experts(learner_state, before), metrics, has_learned)
 
     def _without_experts(self, learned: Any, before: Any) -> Any:
-        """Leave experts as they were."""
+        """Restore the experts' networks."""
         if not self.experts:
             return learned
         return self.learner.with_agents(learned, before, among(self.experts, self.replay.num_agents))

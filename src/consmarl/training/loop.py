@@ -1,7 +1,7 @@
-"""The compiled loop: play, store, learn, in chunks between which the shell reports, evaluates and saves.
+"""The compiled loop: play, store and learn, in chunks between which the caller reports, evaluates and saves.
 
-A chunk always ends between episodes, so nothing of an episode under way has to be kept. Keys are derived from the
-run's key and the number of the round, so a resumed run draws what an uninterrupted one would have drawn.
+A chunk always ends between episodes, so no episode has to be saved half-way. Keys are derived from the
+run's key and the round's number, so a resumed run draws the same numbers as an uninterrupted one.
 """
 
 import functools
@@ -26,30 +26,30 @@ from consmarl.training.rollout import Actors, Episodes, of_team, play_episodes
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer(RunParts):
-    """A run in one of our worlds, compiled as a whole.
+    """A run in one of our environments, compiled as a whole.
 
-    With `num_envs = 1` events come in the paper's order: one episode, one update.
+    With `num_envs = 1`, events occur in the paper's order: one episode, one update.
     """
 
     world: Environment[Any, Any, Any]
     num_envs: int = 4
-    num_devices: int = 1  # that share the agents
+    num_devices: int = 1  # that the agents are distributed over
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
-        """Return the state before the first episode, or one of the size that `facts` tell, on all devices."""
+        """Return the initial state, or one of the size given by `facts`, on all devices."""
         state = super().init(seed, facts)
         if self.num_devices == 1:
             return state
         mesh = agents_mesh(self.num_devices)
         episodes = map_episodes(
-            lambda axis, leaf: placed(leaf, mesh, by_agent=axis == 1),  # then agents come before episodes
+            lambda axis, leaf: placed(leaf, mesh, by_agent=axis == 1),  # with agents before episodes
             state.replay.episodes,
         )
         whole = placed(state, mesh, by_agent=False)
         return whole._replace(replay=whole.replay._replace(episodes=episodes))
 
     def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
-        """Play and learn for so many rounds; the state that is handed in is used up."""
+        """Play and learn for this many rounds; the given state is consumed."""
         state = self.with_room(state, num_rounds)
         if self.num_devices == 1:
             state, report = _run(self, num_rounds, is_recording, state)
@@ -62,7 +62,7 @@ class Trainer(RunParts):
         return state, report
 
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE) -> Episodes:
-        """Play greedily, without exploration; agents are on their own unless `sharing` lets them consult each other."""
+        """Play greedily, without exploration; agents act on their own unless `sharing` lets them consult each other."""
         actors = Actors(self.learner, Greedy(), sharing)
         return _evaluate(self.world, actors, num_episodes, parameters, key)
 
@@ -109,7 +109,7 @@ _run_on_devices = jax.jit(
     _run_rounds,
     static_argnums=(0, 1, 2),
     donate_argnums=3,
-    # cores that are devices of their own must not lend each other threads: each has its share of the agents to do
+    # cores that are separate devices must not share threads: each has its own agents to process
     compiler_options={"xla_cpu_multi_thread_eigen": False},
 )
 

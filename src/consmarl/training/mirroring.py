@@ -1,4 +1,4 @@
-"""Episodes as they would have been in an environment turned around: more to learn from, at next to no cost."""
+"""Episodes transformed by the environment's symmetries: more data to learn from, at almost no cost."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,23 +15,23 @@ from consmarl.learners.interface import EpisodeBatch
 
 @dataclass(frozen=True)
 class Mirroring:
-    """Turns episodes around; a batch has as many of them in each way as it can, and some as they were."""
+    """Transforms episodes; a batch is divided as evenly as possible among the symmetries and the identity."""
 
     symmetries: tuple[Symmetry, ...] = ()
     limits: tuple[int, ...] = ()  # the largest value of each code
 
     @classmethod
     def of(cls, world: Any) -> "Mirroring":
-        """Read it off an environment."""
+        """Read the symmetries from an environment."""
         symmetries = getattr(world, "symmetries", ())
         return cls(symmetries, tuple(world.observation_limit.tolist()) if symmetries else ())
 
     def mirrored(self, batch: EpisodeBatch) -> EpisodeBatch:
-        """Return a batch, part of it turned around."""
+        """Return a batch with part of it transformed."""
         if not self.symmetries:
             return batch
         ways: tuple[Symmetry | None, ...] = (None, *self.symmetries)
-        # batches are drawn at random, so that it does not matter which episodes are turned which way
+        # batches are drawn at random, so it does not matter which episodes are transformed which way
         bounds = np.linspace(0, len(batch.num_steps), len(ways) + 1).round().astype(int)
         parts = [(way, slice(*ends)) for way, ends in zip(ways, itertools.pairwise(bounds), strict=True)]
         codes = [self._codes(batch.codes[:, part], way) for way, part in parts]

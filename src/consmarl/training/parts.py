@@ -1,4 +1,4 @@
-"""A run's parts, whether its world steps in compiled code or in Python."""
+"""A run's parts, whether its environment steps in compiled code or in Python."""
 
 import functools
 import json
@@ -24,13 +24,13 @@ from consmarl.training.programs import Program
 from consmarl.training.replay import Replay, ReplayState
 from consmarl.training.rollout import Actors
 
-JOINING = 2**31 - 1  # a number that no round has: newcomers' weights are drawn by it
+JOINING = 2**31 - 1  # not the number of any round: the key for newcomers' weights
 
 
 class TrainState(NamedTuple):
     """Everything that the future of a run depends on.
 
-    Chunks end between episodes, so nothing of an episode under way (memories, an exploring agent's run) is in it.
+    Chunks end between episodes, so it has nothing of an unfinished episode (memories, repeated exploratory actions).
     """
 
     learner: Any
@@ -43,7 +43,7 @@ class TrainState(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundEpsilon:
-    """ε in the steps of a round, for the team, and for newcomers who have one of their own."""
+    """ε in the steps of a round, for the team, and separately for newcomers."""
 
     schedule: LinearSchedule
     num_steps: int
@@ -54,7 +54,7 @@ class RoundEpsilon:
     def __call__(self, num_rounds: jax.Array, num_env_steps: jax.Array) -> jax.Array:
         """Return [step], or [step, agent, 1] if newcomers join.
 
-        Theirs is that of a run that began when they joined; steps since then are counted by whole episodes.
+        Newcomers have the ε of a run that started when they joined; steps since then are counted in whole episodes.
         """
         steps = self.num_envs * jnp.arange(self.num_steps)
         of_team = self.schedule(num_env_steps + steps)
@@ -67,7 +67,7 @@ class RoundEpsilon:
 
 
 class RoundReport(NamedTuple):
-    """What a round tells the outside."""
+    """What a round reports."""
 
     returns: jax.Array  # float32 [env, agent], sums of rewards
     num_steps: jax.Array  # int32 [env]
@@ -75,13 +75,13 @@ class RoundReport(NamedTuple):
     epsilon: jax.Array
     learning: dict[str, jax.Array]  # [update, network]
     has_learned: jax.Array  # bool [update]
-    sharing: dict[str, jax.Array]  # empty where nobody shares
-    records: Any  # [step, …] of every episode, or () where nothing is recorded
+    sharing: dict[str, jax.Array]  # empty if nobody shares
+    records: Any  # [step, …] of every episode, or () if nothing is recorded
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunParts:
-    """What every run is made of. One round plays `num_envs` episodes and then learns as many times."""
+    """The parts of every run. One round plays `num_envs` episodes and then does as many updates."""
 
     world: Any
     learner: AnyLearner
@@ -91,21 +91,21 @@ class RunParts:
     num_envs: int = 1
     batch_episodes: int = 32
     replay_episodes: int = 10_000
-    warmup_steps: int = 5_000  # environment steps that must be exceeded before learning begins
-    mirror_episodes: bool = False  # whether to learn from mirrored episodes too, where the environment has symmetries
-    coverage_bonus: float = 0.0  # for every place that comes into view for the first time in an episode
-    coverage_start: int = 0  # episodes to be played before the bonus counts
-    experts: tuple[int, ...] = ()  # agents who act and teach, and neither explore nor learn
-    newcomers: tuple[int, ...] = ()  # agents whose seats others take
-    join_episode: int | None = None  # after so many episodes
+    warmup_steps: int = 5_000  # environment steps that must be exceeded before learning starts
+    mirror_episodes: bool = False  # whether to also learn from mirrored episodes, if the environment has symmetries
+    coverage_bonus: float = 0.0  # for every cell that comes into view for the first time in an episode
+    coverage_start: int = 0  # number of episodes before the bonus counts
+    experts: tuple[int, ...] = ()  # agents that act and teach, but neither explore nor learn
+    newcomers: tuple[int, ...] = ()  # agents whose seats are taken over by others
+    join_episode: int | None = None  # after this many episodes
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types."""
+        """Convert values to their types."""
         settle(self)
 
     @property
     def replay(self) -> Replay:
-        """The ring, rounded up to a multiple of what is added at once."""
+        """The replay buffer, with its capacity rounded up to a multiple of what is added at once."""
         rounds = 1 if self.learner.is_on_policy else -(-self.replay_episodes // self.num_envs)
         return Replay(
             num_agents=self.world.num_agents,
@@ -118,7 +118,7 @@ class RunParts:
 
     @property
     def learning(self) -> LearningPhase:
-        """What follows the playing of episodes."""
+        """The phase that follows the playing of episodes."""
         mirroring = Mirroring.of(self.world) if self.mirror_episodes else Mirroring()
         coverage = CoverageBonus()
         if self.coverage_bonus:
@@ -128,7 +128,7 @@ class RunParts:
 
     @property
     def metrics(self) -> Schema:
-        """What rows of this run hold, as declared by whoever makes each number."""
+        """The metrics in this run's rows, as declared by the parts that produce them."""
         return declared_once(
             (RETURN, AGENT_RETURNS, *self.world.metrics, EPISODE_STEPS, *self.learner.metrics, EPSILON,
              *self.sharing.metrics)
@@ -136,12 +136,12 @@ class RunParts:
 
     @property
     def actors(self) -> Actors:
-        """Those who decide in training."""
+        """The agents that act during training."""
         exploration = ExploringBeginners(self.exploration, self.experts) if self.experts else self.exploration
         return Actors(self.learner, exploration, self.sharing)
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
-        """Return the state before the first episode, or one of the size that `facts` of a later one tell."""
+        """Return the initial state, or one of the size given by the `facts` of a later one."""
         return self._first_state(seed, facts)
 
     def _first_state(self, seed: int, facts: Mapping[str, Any]) -> TrainState:
@@ -150,15 +150,15 @@ class RunParts:
         return begun._replace(learner=_init_learner(self.learner, key_weights))
 
     def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
-        """Return the shapes of what `init` makes on one device, without making it."""
+        """Return the shapes of what `init` returns on one device, without allocating it."""
         return jax.eval_shape(lambda: self._first_state(0, facts))
 
     def num_visits(self, num_rounds: int) -> int:
-        """Return how many observations so many rounds can meet."""
+        """Return how many observations this many rounds can meet."""
         return num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
 
     def with_newcomers(self, state: TrainState) -> TrainState:
-        """Let newcomers take their seats, if it is time: they know nothing, and there is nothing in replay."""
+        """Let newcomers take their seats when it is time; they know nothing, and replay is emptied."""
         if self.join_episode is None:
             return state
         is_time = state.num_rounds * self.num_envs == self.join_episode
@@ -175,18 +175,18 @@ class RunParts:
 
     @property
     def round_epsilon(self) -> RoundEpsilon:
-        """How much is explored in the steps of a round."""
+        """The exploration schedule in the steps of a round."""
         is_new = tuple(among(self.newcomers, self.world.num_agents).tolist())
         return RoundEpsilon(self.epsilon, self.world.episode_limit, self.num_envs, is_new, self.join_episode)
 
     def with_room(self, state: TrainState, num_rounds: int) -> TrainState:
-        """Return the state with room for all that so many rounds can meet."""
+        """Return the state with room for everything that this many rounds can meet."""
         return state._replace(sharing=self.sharing.with_room(state.sharing, self.num_visits(num_rounds)))
 
 
 @functools.lru_cache
 def _note_shapes(learner: AnyLearner) -> Any:
-    """Return what the learner notes of a single episode, as `jax.ShapeDtypeStruct`s with an axis of one episode."""
+    """Return the shapes of the learner's notes on one episode, as `jax.ShapeDtypeStruct`s with an axis of length 1."""
     codes = jax.ShapeDtypeStruct((learner.spec.num_agents, 1, learner.spec.observation_size), jnp.uint8)
 
     def of_an_episode(key: jax.Array, codes: jax.Array) -> Any:
@@ -195,7 +195,7 @@ def _note_shapes(learner: AnyLearner) -> Any:
     return jax.eval_shape(of_an_episode, jax.random.key(0), codes)
 
 
-# Programs, because each operation by itself would have to be compiled as well, which takes seconds.
+# As programs, because single operations would have to be compiled as well, which takes seconds.
 
 
 @functools.partial(Program, num_static=1)
@@ -207,7 +207,7 @@ def _init_learner(learner: AnyLearner, key: jax.Array) -> Any:
 def _begin(
     sharing: Sharing, replay: Replay, team: tuple[int, int], facts: str, key: jax.Array
 ) -> tuple[jax.Array, TrainState]:
-    """Return a key for the weights, and the state before the first episode but for the learner's."""
+    """Return a key for the weights, and the initial state without the learner's."""
     key_weights, key_run = jax.random.split(key)
     state = sharing.sized(sharing.init(*team), json.loads(facts))
     num_rounds, num_env_steps = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)

@@ -1,8 +1,8 @@
-"""Compiled programs that outlive the process: what was compiled before is neither traced nor compiled again.
+"""Compiled programs that outlive the process: nothing is traced or compiled twice.
 
-JAX's own cache of compiled programs spares XLA's work and none of JAX's, which takes seconds by itself: JAX has to
-trace and lower a program to learn its key. Here the key is what a program comes of: our code, the parts of the run, and
-the shapes that come in. docs/decisions/0011-compiled-programs.md says more.
+JAX's own cache of compiled programs saves XLA's work but none of JAX's, which takes seconds by itself: JAX has to
+trace and lower a program to compute its key. Here the key is what determines a program: our code, the run's parts, and
+the shapes of the arguments. See docs/decisions/0011-compiled-programs.md.
 """
 
 import dataclasses
@@ -26,29 +26,29 @@ from consmarl.files import replacing
 
 SUFFIX = ".program"
 _PACKAGE = Path(__file__).parents[1]
-_ROOMS = ("environments", "networks", "sharing", "learners", "training")  # whose code makes programs
+_ROOMS = ("environments", "networks", "sharing", "learners", "training")  # packages whose code ends up in programs
 
 
 @dataclasses.dataclass
 class Shelf:
-    """A directory of programs, of which those used last are kept."""
+    """A directory of programs that keeps the most recently used ones."""
 
     directory: Path
     most_bytes: int
 
     def get(self, name: str) -> bytes | None:
-        """Return what was kept under this name, if it is there and whole."""
+        """Return what was stored under this name, if it is there and intact."""
         path = self.directory / (name + SUFFIX)
         try:
             data = path.read_bytes()
-            os.utime(path)  # used now
-        except OSError:  # not there, or taken away meanwhile
+            os.utime(path)  # mark it as used
+        except OSError:  # not there, or just removed
             return None
         digest, body = data[:32], data[32:]
         return zlib.decompress(body) if hashlib.sha256(body).digest() == digest else None
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep something, at one stroke; a disk that takes nothing more costs no more than that."""
+        """Store data atomically; a full disk is not an error."""
         body = zlib.compress(data, level=1)
         try:
             with replacing(self.directory / (name + SUFFIX)) as temporary:
@@ -58,12 +58,12 @@ class Shelf:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Remove what was not used for longest; others may do the same at the same time."""
+        """Remove the least recently used files; other processes may do the same at the same time."""
         found = []
         for path in self.directory.glob("*" + SUFFIX):
             try:
                 found.append((path.stat().st_mtime_ns, path.stat().st_size, path))
-            except OSError:  # somebody else has removed it
+            except OSError:  # another process has removed it
                 continue
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
@@ -77,36 +77,36 @@ _shelves: list[Shelf] = []  # at most one
 
 
 def keep_programs(shelf: Shelf | None) -> None:
-    """Keep programs there from now on, or nowhere."""
+    """Store programs there from now on, or nowhere."""
     _shelves[:] = [] if shelf is None else [shelf]
 
 
 class Program:
-    """A compiled function: `jax.jit`, but for programs that are kept where `keep_programs` has said so.
+    """A compiled function: `jax.jit` with programs that are stored where `keep_programs` says.
 
     The first `num_static` arguments are static.
     """
 
     def __init__(self, function: Callable[..., Any], num_static: int, donate_argnums: tuple[int, ...] = ()) -> None:
-        """Take the function; nothing is compiled yet."""
+        """Wrap the function; nothing is compiled yet."""
         self._jitted = jax.jit(function, static_argnums=tuple(range(num_static)), donate_argnums=donate_argnums)
         self._name, self._num_static = function.__name__.strip("_"), num_static
         self._file = Path(function.__code__.co_filename)
         self._loaded: dict[Hashable, Any] = {}
-        # the last one, which is found without looking at every array: the loop in Python calls it in every step
+        # the last program is found without inspecting every array: the Python loop calls it in every step
         self._recent_statics: tuple[Any, ...] = (object(),) * num_static
         self._recent: Any = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call it."""
+        """Call the function."""
         if not _shelves:
             return self._jitted(*arguments)
         statics, rest = arguments[: self._num_static], arguments[self._num_static :]
         if all(map(operator.is_, statics, self._recent_statics)):
             try:
                 return self._recent(*rest)
-            except TypeError:  # these are of other shapes, which the program notices before it begins
+            except TypeError:  # the shapes differ, which the program notices before it starts
                 return self._looked_up(statics, rest)
         return self._looked_up(statics, rest)
 
@@ -124,7 +124,7 @@ class Program:
         statics, tree, kinds, _ = signature
         try:
             described = [*map(description, statics), str(tree), *map(str, kinds), *_surroundings(), _hash(self._file)]
-        except (_NotOursError, OSError):  # its code is not in the key
+        except (_NotOursError, OSError):  # its code is not part of the key
             return functools.partial(self._jitted, *statics)
         name = f"{self._name}-{hashlib.sha256(repr(described).encode()).hexdigest()}"
         if (data := _shelves[0].get(name)) is not None and (program := _deserialised(data)) is not None:
@@ -136,15 +136,15 @@ class Program:
 
 
 def _is_plain(leaves: list[Any]) -> bool:
-    """Whether this is a call of a program for one CPU, without anything that a kept one would not do."""
+    """Return whether this is a plain call for one CPU, which a stored program can serve."""
     told, devices = jax.config.values, jax.devices()
     return (
         len(devices) == 1
         and devices[0].platform == "cpu"
         and not any(told[name] for name in ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs"))
-        # what JAX has read from a cache of its own, it cannot write again: functions that sort with are missing
+        # what JAX has read from its own cache cannot be written again: functions for sorting are missing
         and not (told["jax_compilation_cache_dir"] and told["jax_enable_compilation_cache"])
-        # somebody else's program is being traced, of which this one is a part
+        # another program that includes this one is being traced
         and not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     )
 
@@ -155,11 +155,11 @@ def _kind(leaf: Any) -> tuple[Any, ...]:
 
 
 class _NotOursError(TypeError):
-    """Something whose code is not ours, or of which we do not know what it is made of."""
+    """Something whose code is not ours, or whose structure is unknown."""
 
 
 def description(value: Any) -> str:
-    """Write down all that a part of a run is made of."""
+    """Return a text that identifies everything a part of a run is made of."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return repr(value)
     if isinstance(value, np.dtype):
@@ -187,7 +187,7 @@ def _named(kind: type) -> str:
 
 
 def _surroundings() -> Iterator[str]:
-    """Yield what else a program comes of: our code, and all that JAX has been told."""
+    """Yield what else determines a program: our code, and JAX's configuration."""
     yield _code()
     for name, value in sorted(jax.config.values.items()):
         yield f"{name}={value}"
@@ -195,7 +195,7 @@ def _surroundings() -> Iterator[str]:
 
 @functools.cache
 def _code() -> str:
-    """Return a hash of the code that programs are made of, but for the functions themselves."""
+    """Return a hash of the code that programs are made from, except for the functions themselves."""
     paths = [path for room in _ROOMS for path in sorted((_PACKAGE / room).rglob("*.py"))]
     return " ".join(f"{path.relative_to(_PACKAGE)} {_hash(path)}" for path in paths)
 
@@ -209,12 +209,12 @@ def _serialised(program: Any) -> bytes | None:
     try:
         return pickle.dumps(serialize_executable.serialize(program))
     except (ValueError, NotImplementedError, TypeError, jax.errors.JaxRuntimeError, pickle.PicklingError):
-        # not every program can be written
+        # not every program can be serialised
         return None
 
 
 def _deserialised(data: bytes) -> Any:
     try:
         return serialize_executable.deserialize_and_load(*pickle.loads(data))
-    except Exception:  # noqa: BLE001  # whatever is wrong with it, it can be compiled anew
+    except Exception:  # noqa: BLE001  # whatever is wrong with it, it can be compiled again
         return None

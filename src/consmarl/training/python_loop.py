@@ -1,8 +1,8 @@
-"""The loop for environments that step in Python: `loop.Trainer` with one environment, event for event.
+"""The loop for environments that step in Python; equivalent to `loop.Trainer` with one environment.
 
-Acting, exploring, storing and learning are the compiled loop's own functions, with the same keys; only the world's
-step is Python. Every episode's seed comes from the run's key and the episode's number, so a resumed run plays what an
-uninterrupted one would have played, as far as the environment honours its seed.
+Acting, exploring, storing and learning use the compiled loop's functions with the same keys; only the environment's
+step is Python. Every episode's seed is derived from the run's key and the episode's number, so a resumed run plays the
+same episodes as an uninterrupted one, as far as the environment honours its seed.
 """
 
 import functools
@@ -25,11 +25,11 @@ from consmarl.training.parts import RoundEpsilon, RoundReport, RunParts, TrainSt
 from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, Episodes, Moment, Recorded, Turn, act, first_turn, of_team
 
-SEED_BITS = 31  # environments differ in what they take, and all take these
+SEED_BITS = 31  # environments accept different ranges, but all accept this many bits
 
 
 class EpisodeKeys(NamedTuple):
-    """Chance in one episode."""
+    """Random keys of one episode."""
 
     seed: jax.Array  # uint32, the environment's
     memory: jax.Array
@@ -37,7 +37,7 @@ class EpisodeKeys(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is large of a turn, and handed on beside it, so that its buffers can be used in place."""
+    """The large parts of a turn, passed separately so that their buffers can be updated in place."""
 
     sharing: Any
     recall: Any
@@ -45,12 +45,12 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PythonTrainer(RunParts):
-    """A run in somebody else's environment. One round plays one episode and then learns once, as in the paper."""
+    """A run in a third-party environment. One round plays one episode and then does one update, as in the paper."""
 
     world: ForeignWorld
 
     def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
-        """Play and learn for so many rounds; the state that is handed in is used up."""
+        """Play and learn for this many rounds; the given state is consumed."""
         state = self.with_room(state, num_rounds)
         reports = []
         for _ in range(num_rounds):
@@ -60,7 +60,7 @@ class PythonTrainer(RunParts):
         return state, jax.tree.map(lambda *rounds: np.stack(rounds), *jax.device_get(reports))
 
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE) -> Episodes:
-        """Play greedily, without exploration; agents are on their own unless `sharing` lets them consult each other."""
+        """Play greedily, without exploration; agents act on their own unless `sharing` lets them consult each other."""
         no_epsilon = jnp.zeros(self.world.episode_limit)
         keys = jax.random.split(key, num_episodes)
         actors = Actors(self.learner, Greedy(), sharing)
@@ -73,10 +73,10 @@ class PythonTrainer(RunParts):
             state = self.with_newcomers(state)
         key_play, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
-        sharing, state = state.sharing, state._replace(sharing=())  # playing uses up what sharing keeps
+        sharing, state = state.sharing, state._replace(sharing=())  # playing consumes sharing's state
         played = play_episode(self.world, self.actors, parameters, sharing, epsilons, int(state.num_rounds), key_play,
                               is_recording=is_recording)  # fmt: skip
-        del parameters  # their buffers are given away with the state
+        del parameters  # their buffers are donated with the state
         batch = played.batch
         state, learned = _store_and_learn(self.learning, state, batch, key_learn)
         report = RoundReport(
@@ -86,7 +86,7 @@ class PythonTrainer(RunParts):
             epsilon=of_team(epsilons[0]),
             learning=learned.metrics,
             has_learned=learned.has_learned,
-            # the next episode uses up what this looks at
+            # the next episode consumes this
             sharing=jax.device_get(self.sharing.report(played.sharing, played.traffic)),
             records=played.records,
         )
@@ -104,10 +104,10 @@ def play_episode(
     *,
     is_recording: bool = False,
 ) -> Episodes:
-    """Play one episode; what follows an early end is zeros.
+    """Play one episode; steps after an early end are zeros.
 
-    `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is the state that sharing comes with, which is
-    used up, and `episode` the episode's number.
+    `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is
+    consumed, and `episode` is the episode's number.
     """
     keys = _episode_keys(world.episode_limit, key)
     codes = [world.reset(int(keys.seed))]
@@ -145,7 +145,7 @@ def play_episode(
 
 
 def _recorded(steps: list[Any], batch: EpisodeBatch) -> Recorded:
-    """Put what was recorded into the compiled loop's form; others' environments do not show their states."""
+    """Convert records to the compiled loop's format; third-party environments do not expose their states."""
     limit = batch.rewards.shape[2]
     return Recorded(
         step=jax.tree.map(lambda *rows: _filled(rows, limit), *steps),
@@ -157,7 +157,7 @@ def _recorded(steps: list[Any], batch: EpisodeBatch) -> Recorded:
 
 
 def _filled(rows: tuple[Any, ...], length: int) -> Any:
-    """Stack steps, and fill up with zeros what follows an early end."""
+    """Stack steps, and pad with zeros after an early end."""
     filled = np.zeros((length, *rows[0].shape), rows[0].dtype)
     filled[: len(rows)] = rows
     return filled
@@ -171,7 +171,7 @@ def _padded(steps: list[Any], length: int, dtype: Any) -> Any:
 
 
 def _single(value: int, dtype: Any) -> Any:
-    """Return a fact of the only episode: [episode]."""
+    """Return a fact of the single episode: [episode]."""
     return np.array([value], dtype)
 
 
@@ -213,8 +213,8 @@ def _decide(
     number: int,
     episode: int,
 ) -> tuple[Turn, Kept, Traffic, Any]:
-    """Return the turn with this step's decisions in it; the world has yet to be asked."""
-    key_act, _ = jax.random.split(keys[number])  # the other half is the world's in the compiled loop
+    """Return the turn with this step's decisions; the environment has not stepped yet."""
+    key_act, _ = jax.random.split(keys[number])  # the other half is for the environment in the compiled loop
     turn = turn._replace(**kept._asdict())
     moment = Moment(jnp.asarray(number), epsilons[number], jnp.asarray(episode)[None])
     decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
@@ -237,5 +237,5 @@ def _store_and_learn(
     replay, learned = learning.store_and_learn(state.learner, state.replay, batch, key)
     num_env_steps = state.num_env_steps + batch.num_steps.sum()
     following = TrainState(learned.learner, (), replay, state.key, state.num_rounds + 1, num_env_steps)
-    # the learner's state is in `following`: given out twice it would be copied
+    # the learner's state is already in `following`: returned twice, it would be copied
     return following, learned._replace(learner=())

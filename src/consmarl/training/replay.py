@@ -1,7 +1,7 @@
 """Replay of whole episodes, as integer codes.
 
-A ring of `capacity` episodes. Agents come first, so that each agent's episodes lie together and can live on a device
-of their own. The newest episodes take the place of the oldest.
+A ring buffer of `capacity` episodes. The agent axis comes first, so that each agent's episodes are contiguous and can
+be on a device of their own. The newest episodes replace the oldest.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from consmarl.learners.interface import EpisodeBatch, map_episodes
 
 
 class ReplayState(NamedTuple):
-    """The ring."""
+    """The ring buffer."""
 
     episodes: EpisodeBatch  # [agent, slot, …] and [slot, …]
     num_added: jax.Array  # int32, episodes ever added
@@ -23,9 +23,9 @@ class ReplayState(NamedTuple):
 
 @dataclass(frozen=True)
 class Replay:
-    """Sizes of the ring; `capacity` is a multiple of the number of episodes that are added at once.
+    """The sizes of the ring buffer; `capacity` is a multiple of the number of episodes added at once.
 
-    `notes` are the learner's of one episode: leaves of `jax.ShapeDtypeStruct` with an axis of one episode.
+    `notes` are the shapes of the learner's notes on one episode: `jax.ShapeDtypeStruct`s with an axis of one episode.
     """
 
     num_agents: int
@@ -36,7 +36,7 @@ class Replay:
     notes: Any = ()
 
     def init(self) -> ReplayState:
-        """Return an empty ring."""
+        """Return an empty buffer."""
         agents, slots, steps = self.num_agents, self.capacity, self.episode_limit
         return ReplayState(
             EpisodeBatch(
@@ -52,7 +52,7 @@ class Replay:
         )
 
     def add(self, state: ReplayState, episodes: EpisodeBatch) -> ReplayState:
-        """Add episodes, over the oldest ones once the ring is full."""
+        """Add episodes, replacing the oldest ones once the buffer is full."""
         slot = state.num_added % self.capacity
 
         def put(axis: int, ring: jax.Array, new: jax.Array) -> jax.Array:
@@ -61,7 +61,7 @@ class Replay:
         return ReplayState(map_episodes(put, state.episodes, episodes), state.num_added + len(episodes.num_steps))
 
     def num_stored(self, state: ReplayState) -> jax.Array:
-        """How many episodes can be drawn."""
+        """Return the number of episodes that can be drawn."""
         return jnp.minimum(state.num_added, self.capacity)
 
     def sample(self, state: ReplayState, key: jax.Array, num_episodes: int, num_stored: jax.Array) -> EpisodeBatch:

@@ -1,7 +1,7 @@
-"""Whole episodes in several environments side by side: the acting step, and the loop around it.
+"""Play whole episodes in several environments side by side: the acting step, and the loop around it.
 
-The acting step is the one place where scores, exploration and sharing meet.
-Axes: worlds have `[env, agent, …]`, learners and sharing `[agent, env, …]`.
+The acting step is the only place where scores, exploration and sharing meet.
+Axes: environments have `[env, agent, …]`, learners and sharing `[agent, env, …]`.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from consmarl.training.teaching import Place, Teachers, first_recall, in_student
 
 
 class Actors(NamedTuple):
-    """Those who decide: how they value, explore and share. Hashable, and fixed while code is compiled."""
+    """How agents value, explore and share. Hashable, and static in compiled code."""
 
     learner: AnyLearner
     exploration: Exploration
@@ -25,7 +25,7 @@ class Actors(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What goes from step to step."""
+    """What is carried from step to step."""
 
     states: Any  # [env, …]
     codes: jax.Array  # unsigned [env, agent, code]
@@ -34,20 +34,20 @@ class Turn(NamedTuple):
     exploration: Any
     sharing: Any
     sharing_memory: Any
-    recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () where it is nothing
+    recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () if nothing
     is_live: jax.Array  # bool [env], whose episode goes on
 
 
 class Moment(NamedTuple):
-    """When a step is."""
+    """The time of a step."""
 
     step: jax.Array  # int32, its number
-    epsilon: jax.Array  # one for all, or [agent, 1]
+    epsilon: jax.Array  # scalar, or [agent, 1]
     episode: jax.Array  # int32 [env], the episodes' numbers
 
 
 class Decision(NamedTuple):
-    """What a step's deciding leads to."""
+    """The result of a step's decisions."""
 
     memory: Any
     exploration: Any
@@ -55,23 +55,23 @@ class Decision(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What is kept of a step that is recorded; [step, …] of whole episodes."""
+    """What is kept of a recorded step; [step, …] for whole episodes."""
 
-    step: Any  # `sharing.record.StepRecord`, or `ActRecord` where nobody shares
-    states: Any  # [env, …], the worlds before the step and, in one more row, at the end; () where they cannot be had
+    step: Any  # `sharing.record.StepRecord`, or `ActRecord` if nobody shares
+    states: Any  # [env, …], environments before each step and, in one more row, at the end; () if not available
     rewards: jax.Array  # float32 [env, agent]
     is_live: jax.Array  # bool [env]
     epsilon: jax.Array
 
 
 class Episodes(NamedTuple):
-    """Episodes played, and what was achieved in them."""
+    """Episodes and their results."""
 
     batch: EpisodeBatch
     counters: Counters  # [env, …]
     traffic: Traffic  # [agent, env], sums over the steps
     sharing: Any  # state after them
-    records: Any  # `Recorded` [step, …], or () where nothing is recorded
+    records: Any  # `Recorded` [step, …], or () if nothing is recorded
 
 
 def act(
@@ -79,7 +79,7 @@ def act(
 ) -> Decision:
     """Let every agent in every environment decide."""
     key_learner, key_explore = jax.random.split(key)
-    key_share = jax.random.fold_in(key, 2)  # apart from the others, so that sharing changes no other draw
+    key_share = jax.random.fold_in(key, 2)  # separate from the others, so that sharing changes no other draw
     learner = actors.learner
     codes = turn.codes.swapaxes(0, 1)
     memory, scores = learner.act(parameters, turn.memory, codes, turn.last_actions, key_learner)
@@ -137,8 +137,8 @@ def play_episodes(
 ) -> Episodes:
     """Play one episode in each of `num_envs` environments.
 
-    `epsilons` is ε in every step, [step] or [step, agent, 1], `sharing` the state that sharing comes with, and
-    `first_episode` the number of the first of these episodes.
+    `epsilons` is ε in every step, [step] or [step, agent, 1], `sharing` is sharing's state, and
+    `first_episode` is the number of the first of these episodes.
     """
     key_reset, key_memory, key_steps = jax.random.split(key, 3)
     states = jax.vmap(world.reset)(jax.random.split(key_reset, num_envs))
@@ -185,7 +185,7 @@ def play_episodes(
 
 
 def of_team(epsilon: jax.Array) -> jax.Array:
-    """Return a step's ε, or the agents' mean where each has its own."""
+    """Return a step's ε, or the mean over agents if each has its own."""
     return jnp.mean(epsilon) if epsilon.ndim else epsilon
 
 

@@ -1,4 +1,4 @@
-"""How much memory things take, told by their shapes: nothing is allocated."""
+"""Memory sizes computed from shapes, without allocating anything."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +11,7 @@ from consmarl.training.teaching import first_recall
 
 
 def tree_bytes(tree: Any) -> int:
-    """Return how many bytes the arrays of a tree take, or would take where there are only their shapes."""
+    """Return how many bytes the arrays of a tree take, or would take if only their shapes are given."""
     return sum(_leaf_bytes(leaf) for leaf in jax.tree.leaves(tree))
 
 
@@ -35,7 +35,7 @@ def recall_bytes(parts: RunParts) -> int:
 
 def _leaf_bytes(leaf: Any) -> int:
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return 0  # a few keys, whose size is their implementation's affair
+        return 0  # a few keys, whose size depends on their implementation
     size: int = leaf.dtype.itemsize
     for length in leaf.shape:
         size *= length

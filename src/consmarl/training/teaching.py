@@ -1,10 +1,10 @@
-"""Teachers in a student's place: every agent values the actions there, with what it is to remember.
+"""Teachers in a student's situation: every agent values the actions there, with a suitable memory.
 
-Networks differ, so a hidden state of one means nothing to another. With `TeacherMemory.HISTORY` a teacher remembers
-what its own network makes of the student's episode. Such memories are brought up to date for students who ask, and go
-on from where they were left. So no step is gone through again for a later one, and the steps after a student's last
-request are not gone through at all: the cost follows the requests. In a small team all memories go on together as soon
-as somebody asks, which takes hardly longer than a few of them. docs/decisions/0012-what-teachers-remember.md says more.
+Networks differ, so one network's hidden state means nothing to another. With `TeacherMemory.HISTORY`, a teacher's own
+network has processed the student's episode. These memories are updated for students that ask, and continue
+from where they stopped. So no step is processed twice, and the steps after a student's last
+request are not processed at all: the cost follows the requests. In a small team, all memories are updated together
+as soon as anyone asks, which takes hardly longer than a few of them. See docs/decisions/0012-what-teachers-remember.md.
 
 Axes: a pair is a student in an environment, `[pair]` being `[student · env]`; memories have `[teacher, pair, …]`.
 """
@@ -19,36 +19,36 @@ from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
 
-MOST_TOGETHER = 32  # pairs whose memories all go on together
-LISTS = (32, 4)  # where there are more pairs: how many go on at once while many ask, and for the rest
+MOST_TOGETHER = 32  # pairs whose memories are all updated together
+LISTS = (32, 4)  # for more pairs: how many are updated at once while many ask, and for the rest
 
 
 class Teachers(NamedTuple):
-    """Agents who may be asked."""
+    """Agents that may be asked."""
 
     learner: AnyLearner
     parameters: Any
     remember: TeacherMemory
-    key: jax.Array  # the learner's in this step
+    key: jax.Array  # the learner's key in this step
 
     def act(self, memory: Any, codes: jax.Array, last_actions: jax.Array) -> tuple[Any, jax.Array]:
-        """Let everybody act in the same places: memory [teacher, row, …], codes [row, code], last actions [row]."""
+        """Let all teachers act in the same situations: memory [teacher, row, …], codes [row, code], actions [row]."""
         num_agents = self.learner.spec.num_agents
 
         def everybodys(rows: jax.Array) -> jax.Array:
             return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
 
-        # whoever can act for itself can act for another: a teacher is an agent with somebody else's observation
+        # a teacher is simply an agent with another agent's observation
         return self.learner.act(self.parameters, memory, everybodys(codes), everybodys(last_actions), self.key)
 
 
 class Place(NamedTuple):
-    """Where agents are before a step; [agent, env, …]."""
+    """The agents' situation before a step; [agent, env, …]."""
 
     codes: jax.Array
     last_actions: jax.Array
     memory: Any  # what each remembers
-    memory_after: Any  # and will remember after the step
+    memory_after: Any  # and what it will remember after the step
     step: jax.Array  # int32
 
 
@@ -56,20 +56,20 @@ class Recall(NamedTuple):
     """What teachers remember of students' episodes."""
 
     memory: Any  # [teacher, pair, …]
-    num_steps: jax.Array  # int32 [pair], how many steps of the episode are in it
-    codes: jax.Array  # [step, pair, code], what students saw
-    last_actions: jax.Array  # int32 [step, pair], what they had done before
+    num_steps: jax.Array  # int32 [pair], how many steps of the episode it covers
+    codes: jax.Array  # [step, pair, code], what students observed
+    last_actions: jax.Array  # int32 [step, pair], their actions before that
 
 
 def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int) -> Any:
-    """Return what teachers remember before the first step, codes being [agent, env, code]; () where it is nothing."""
+    """Return the initial recall for codes [agent, env, code]; () if teachers remember nothing."""
     if remember is not TeacherMemory.HISTORY:
         return ()
     num_agents, num_envs, size = codes.shape
     num_pairs = num_agents * num_envs
 
     def of_every_student(leaf: jax.Array) -> jax.Array:
-        """In a student's place a teacher begins as in its own."""
+        """Start a teacher in a student's situation as in its own."""
         repeated = jnp.broadcast_to(leaf[:, None], (num_agents, num_agents, *leaf.shape[1:]))
         return repeated.reshape(num_agents, num_pairs, *leaf.shape[2:])
 
@@ -82,7 +82,7 @@ def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode
 
 
 def in_students_place(teachers: Teachers, place: Place, recall: Any) -> PrepareTeachers:
-    """Return a function that gets teachers ready for the students who ask."""
+    """Return a function that prepares teachers for the students that ask."""
     if teachers.remember is TeacherMemory.HISTORY:
         noted = _noted(recall, place)
         return lambda is_asking: _with_history(teachers, place, noted, is_asking.reshape(-1))
@@ -121,7 +121,7 @@ def _with_history(teachers: Teachers, place: Place, recall: Recall, is_asking: j
 
 
 def _noted(recall: Recall, place: Place) -> Recall:
-    """Keep what students see now and did before."""
+    """Store what students observe now and did before."""
     seen = place.codes.reshape(recall.codes.shape[1:])
     return recall._replace(
         codes=jax.lax.dynamic_update_index_in_dim(recall.codes, seen, place.step, 0),
@@ -132,7 +132,7 @@ def _noted(recall: Recall, place: Place) -> Recall:
 
 
 def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
-    """Bring all memories up to this step, if anybody asks."""
+    """Update all memories up to this step, if anyone asks."""
     first = recall.num_steps[0]
     last = jnp.where(jnp.any(is_asking), step, first)
 
@@ -144,8 +144,8 @@ def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, st
 
 
 def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
-    """Bring the memories up to this step that are asked for, list by list."""
-    # those furthest behind come first, so that the members of a list have about as far to go
+    """Update the requested memories up to this step, list by list."""
+    # those furthest behind come first, so that the members of a list have about equally far to go
     queue = jnp.argsort(jnp.where(is_asking, recall.num_steps, jnp.iinfo(jnp.int32).max))
     num_asking = jnp.sum(is_asking)
 
@@ -156,7 +156,7 @@ def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, st
 
     progress = (jnp.zeros((), jnp.int32), recall)
     for length in LISTS:
-        # a list takes little longer than half of it would, so that it need not be full
+        # a full list takes little longer than half of one, so it need not be full
         least = length // 2 if length != LISTS[-1] else 1
 
         def is_worth_it(progress: tuple[jax.Array, Recall], least: int = least) -> jax.Array:
@@ -167,10 +167,10 @@ def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, st
 
 
 def _with_list(teachers: Teachers, recall: Recall, pairs: jax.Array, is_asking: jax.Array, step: jax.Array) -> Recall:
-    """Bring the memories of some pairs up to this step."""
+    """Update the memories of some pairs up to this step."""
     begin = recall.num_steps[pairs]
     first = jnp.min(jnp.where(is_asking, begin, step))
-    is_going = begin >= first  # all who ask, and whoever else in the list is as far
+    is_going = begin >= first  # all that ask, and any others in the list that are equally far
 
     def next_step(number: jax.Array, memory: Any) -> Any:
         after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])
@@ -186,5 +186,5 @@ def _with_list(teachers: Teachers, recall: Recall, pairs: jax.Array, is_asking: 
 
 
 def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:
-    """Shape flags [pair] so that they go with rows [teacher, pair, …]."""
+    """Reshape flags [pair] to broadcast against rows [teacher, pair, …]."""
     return flags.reshape((1, -1) + (1,) * (rows.ndim - 2))

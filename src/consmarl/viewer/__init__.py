@@ -1,1 +1,1 @@
-"""See knowledge being shared: recorded episodes as one HTML page that replays them."""
+"""The viewer: recorded episodes as one HTML page that replays them and shows how knowledge is shared."""

@@ -1,4 +1,4 @@
-"""Every symbol that the page shows: what it is called, what it means in a line, and where the paper defines it."""
+"""Every symbol on the page: its name, a one-line meaning, and where the paper defines it."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from consmarl.sharing.options import Eligibility
 class Entry(NamedTuple):
     """A symbol and its explanation."""
 
-    symbol: str  # what follows an underscore is written below the line
+    symbol: str  # what follows an underscore is a subscript
     name: str
     meaning: str
     source: str
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 ASKING = {
     "visits": Entry(
-        "n", "familiarity", "How often an agent has met this observation; the student counts this time, too.", "Eq. 1"
+        "n", "familiarity", "How often an agent has met this observation; including now for a student.", "Eq. 1"
     ),
     "ask": Entry(
         "P_ask",
@@ -32,17 +32,17 @@ ASKING = {
         "Eq. 1",
     ),
     "ask_scale": Entry(
-        "υ_a", "asking scale", "How soon familiarity ends asking; the larger, the sooner.", "Eq. 1", "ask_scale"
+        "υ_a", "asking scale", "How quickly familiarity stops agents from asking.", "Eq. 1", "ask_scale"
     ),
     "budget": Entry(
         "b_ask",
         "request budget",
-        "How many more requests an agent may follow; one without effect is free.",
+        "How many more requests an agent may act on; one without effect is free.",
         "Algorithm 3",
         "budget_requests",
     ),
     "start": Entry(
-        "e_i", "start of sharing", "Agents may ask from the episode after this one on.", "Eq. 8", "start_episode"
+        "e_i", "start of sharing", "Agents may ask in all episodes after this one.", "Eq. 8", "start_episode"
     ),
 }
 OF_TEACHERS = {  # why a teammate may be silent, by who may teach
@@ -55,40 +55,40 @@ OF_TEACHERS = {  # why a teammate may be silent, by who may teach
     Eligibility.MORE_FAMILIAR: Entry(
         "has not seen it more often",
         "why a teammate is silent",
-        "A teammate answers only if it has met the observation more often than the student: one half of the equation.",
+        "A teammate answers only if it has met the observation more often than the student: half of the equation.",
         "Eq. 6",
     ),
     Eligibility.MORE_HOPEFUL: Entry(
-        "does not hope for more",
+        "does not expect more",
         "why a teammate is silent",
-        "A teammate answers only if its max Q is higher than the student's: one half of the equation.",
+        "A teammate answers only if its max Q is higher than the student's: half of the equation.",
         "Eq. 6",
     ),
 }
 OF_CONS = {
-    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 6"),
+    "max_value": Entry("max Q", "best value", "The highest return that an agent expects from here on.", "Eq. 6"),
     "policy": Entry(
-        "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values over T.", "Eq. 5"
+        "π", "policy before", "The student's own probabilities: the softmax of its Q-values divided by T.", "Eq. 5"
     ),
     "policy_temperature": Entry(
-        "T", "temperature of π", "The lower it is, the more a higher Q-value counts.", "Eq. 5", "policy_temperature"
+        "T", "temperature of π", "The lower it is, the more π favours high Q-values.", "Eq. 5", "policy_temperature"
     ),
     "confidence": Entry(
-        "Γ", "confidence", "How decided a policy is: 0 if all actions are equally likely, 1 if one is certain.", "Eq. 4"
+        "Γ", "confidence", "How certain a policy is: 0 if all actions are equally likely, 1 if one is certain.", "Eq. 4"
     ),
     "prestige": Entry(
-        "Λ", "prestige", "√n · Γ, a teacher's familiarity times its confidence: how heavy its word is.", "Eq. 7"
+        "Λ", "prestige", "√n · Γ, from a teacher's familiarity and confidence: how much its advice weighs.", "Eq. 7"
     ),
     "share": Entry(
         "w_k",
         "weight of a teacher",
-        "e^Λ as a share of that of all teachers who name the same action; in brackets if it does not count.",
+        "e^Λ as a share of the sum over all teachers who name the same action; in brackets if it does not count.",
         "Eq. 10",
     ),
     "negative": Entry(
         "w_n",
         "weight of negative knowledge",
-        "How much “this is the worst action” counts: in the paper 1 when sharing begins, then falling.",
+        "How much “this is the worst action” counts: in the paper 1 when sharing starts, then decreasing.",
         "Eq. 8",
     ),
     "positive": Entry(
@@ -97,12 +97,12 @@ OF_CONS = {
     "rate": Entry(
         "τ",
         "update rate",
-        "How far answers move a probability: at 1 all the way to what the teacher says.",
+        "How far answers move a probability: at 1, all the way to the teacher's.",
         "Eq. 9",
         "update_rate",
     ),
     "modified": Entry(
-        "p̃", "moved probability", "A probability once the answers have moved it; these need not add up to 1.", "Eq. 9"
+        "p̃", "moved probability", "A probability after the answers have moved it; these need not add up to 1.", "Eq. 9"
     ),
     "temperature": Entry(
         "κ",
@@ -112,12 +112,12 @@ OF_CONS = {
         "temperature",
     ),
     "policy_after": Entry(
-        "π̃", "policy after", "The student's new probabilities: the softmax of p̃ over κ.", "Algorithm 3"
+        "π̃", "policy after", "The student's new probabilities: the softmax of p̃ divided by κ.", "Algorithm 3"
     ),
     "confidence_after": Entry(
         "Γ̃",
         "confidence after",
-        "Γ of π̃. With this probability the student takes its most likely action at once; it also decides q.",
+        "Γ of π̃. With this probability the student simply takes its most likely action; it also determines q.",
         "Eq. 4, Algorithm 1",
     ),
     "excluded": Entry(
@@ -129,14 +129,12 @@ OF_CONS = {
     "actions": Entry("|A|", "number of actions", "How many actions an agent can choose from.", "Algorithm 1"),
 }
 OF_ADHOC_TD = {
-    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 2"),
-    "policy": Entry(
-        "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values.", "Eq. 5"
-    ),
+    "max_value": Entry("max Q", "best value", "The highest return that an agent expects from here on.", "Eq. 2"),
+    "policy": Entry("π", "policy before", "The student's own probabilities: the softmax of its Q-values.", "Eq. 5"),
     "give": Entry(
         "P_give",
         "probability of answering",
-        "1 − (1 + υ_g)^−(√n · |max Q − min Q|): who knows the observation, and to whom the choice matters, answers.",
+        "1 − (1 + υ_g)^−(√n · |max Q − min Q|): higher if the teacher knows the observation and the choice matters.",
         "Eq. 2",
     ),
     "give_scale": Entry(
@@ -145,15 +143,13 @@ OF_ADHOC_TD = {
 }
 
 OF_CONSULTING = {
-    "max_value": Entry("max Q", "best value", "The most that an agent expects to gain from here on.", "Eq. 6"),
-    "policy": Entry(
-        "π", "policy before", "The student's probabilities by itself: the softmax of its Q-values.", "Eq. 5"
-    ),
+    "max_value": Entry("max Q", "best value", "The highest return that an agent expects from here on.", "Eq. 6"),
+    "policy": Entry("π", "policy before", "The student's own probabilities: the softmax of its Q-values.", "Eq. 5"),
 }
 
 
 def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
-    """Return the entries that pages about these mechanisms need, by key."""
+    """Return the entries, by key, that pages about these mechanisms need."""
     found: dict[str, Entry] = {
         each.eligibility.value: OF_TEACHERS[each.eligibility]
         for each in mechanisms
@@ -171,7 +167,7 @@ def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
 
 
 def values_of(sharing: Sharing) -> dict[str, str]:
-    """Return the values that symbols have throughout a run, by key."""
+    """Return the values of symbols that are fixed throughout a run, by key."""
     entries = glossary_of([sharing])
     return {key: _shown(getattr(sharing, entry.setting)) for key, entry in entries.items() if entry.setting}
 

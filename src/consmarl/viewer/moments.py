@@ -1,4 +1,4 @@
-"""An episode as the page replays it: all numbers of its record, the world drawn, and what agents see."""
+"""An episode as the page replays it: the numbers of its record, drawings of the environment, and observations."""
 
 import functools
 import hashlib
@@ -22,7 +22,7 @@ World = GridWorld[Any, Any, Any]
 
 
 def episode_block(recorded: RecordedEpisode, world: World | None, found: Absorbed | None) -> str:
-    """Return all that replaying an episode takes, packed; a world that cannot be drawn is none."""
+    """Return everything needed to replay an episode, packed; `world` is None if it cannot be drawn."""
     facts: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}
     for group in ("steps", "requests", "teachers"):
@@ -41,7 +41,7 @@ def episode_block(recorded: RecordedEpisode, world: World | None, found: Absorbe
 
 
 def start_of(recorded: RecordedEpisode) -> str:
-    """Return a fingerprint of where an episode started; equal for equal starts. Empty where that cannot be told."""
+    """Return a fingerprint of an episode's start, equal for equal starts; empty if the start was not recorded."""
     if not recorded.world:
         return ""
     digest = hashlib.sha256()
@@ -51,11 +51,11 @@ def start_of(recorded: RecordedEpisode) -> str:
 
 
 def states_of(recorded: RecordedEpisode, world: World) -> Any:
-    """Return the world's states, [step + 1, …], put together from the record."""
+    """Return the environment's states, [step + 1, …], rebuilt from the record."""
     if recorded.num_steps > world.episode_limit:
         raise UsageError(
             f"the record of episode {recorded.episode} does not fit {world.id}: it has {recorded.num_steps} steps of "
-            f"at most {world.episode_limit}, so it is damaged or of another version."
+            f"at most {world.episode_limit}, so it is damaged or from another version."
         )
     shapes = jax.eval_shape(world.reset, jax.ShapeDtypeStruct((), jax.eval_shape(jax.random.key, 0).dtype))
     leaves, structure = jax.tree_util.tree_flatten_with_path(shapes)
@@ -65,8 +65,8 @@ def states_of(recorded: RecordedEpisode, world: World) -> Any:
         found = recorded.world.get(name)
         if found is None or found.shape[1:] != like.shape or found.dtype != like.dtype:
             raise UsageError(
-                f"the record of episode {recorded.episode} does not fit {world.id}: its world has no {name} of "
-                f"{like.dtype}{list(like.shape)}, so it is damaged or of another version."
+                f"the record of episode {recorded.episode} does not fit {world.id}: its state has no {name} of "
+                f"{like.dtype}{list(like.shape)}, so it is damaged or from another version."
             )
         rows.append(found)
     return jax.tree_util.tree_unflatten(structure, rows)
@@ -78,9 +78,9 @@ def _one_by_one(states: Any, count: int) -> Iterable[Any]:
 
 
 def _seen(world: World, states: Any, num_steps: int) -> NDArray[Any]:
-    """Return what agents see in every step, as codes: [step, agent, code]."""
+    """Return what agents observe in every step, as codes: [step, agent, code]."""
     missing = world.episode_limit - num_steps
-    # all episodes are made of one length, so that they are one compiled program's
+    # all episodes are padded to one length, so that they share one compiled program
     whole = jax.tree.map(lambda rows: np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)]), states)
     return np.asarray(_observe(world, whole))[:num_steps]
 
@@ -91,7 +91,7 @@ def _observe(world: World, states: Any) -> jax.Array:
 
 
 class _Table:
-    """Things by number, each once."""
+    """Numbers distinct things in order of appearance."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -101,7 +101,7 @@ class _Table:
 
 
 def _drawn(scenes: Sequence[Scene]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return scenes as tables of what occurs in them, and numbers into those: most of a picture stays as it was."""
+    """Return scenes as tables of distinct shapes and indices into them, since most of a picture stays the same."""
     shapes, gauges, lines = _Table(), _Table(), _Table()
     arrays: dict[str, NDArray[Any]] = {}
     for layer in ("below", "above"):

@@ -1,6 +1,6 @@
-"""Arrays as text that a page can hold: a header in JSON and the numbers as they lie in memory, compressed.
+"""Arrays as text inside a page: a JSON header and the raw numbers, compressed.
 
-Numbers keep every bit, and an episode is unpacked only when somebody looks at it, so a page with many opens at once.
+Numbers keep every bit. An episode is unpacked only when it is shown, so a page with many episodes opens quickly.
 """
 
 import base64
@@ -17,7 +17,7 @@ KINDS = {"float32": "f4", "float64": "f8", "int32": "i4", "uint32": "u4", "uint1
 
 
 def packed(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return facts and arrays as base64; the same ones always give the same text."""
+    """Return facts and arrays as base64; the same input always gives the same text."""
     described, parts, offset = {}, [], 0
     for name, array in arrays.items():
         described[name] = [KINDS[array.dtype.name], list(array.shape), offset]
@@ -31,7 +31,7 @@ def packed(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def unpacked(text: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what was packed."""
+    """Return the facts and arrays that were packed."""
     whole = gzip.decompress(base64.b64decode(text))
     start = 8 + int(np.frombuffer(whole, "<u4", 1)[0])
     header = json.loads(whole[8:start])

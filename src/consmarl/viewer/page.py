@@ -1,4 +1,4 @@
-"""One HTML file that replays episodes: nothing in it asks a network for anything."""
+"""One self-contained HTML file that replays episodes; it loads nothing from the network."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,42 +28,42 @@ from consmarl.viewer.viewed import Viewed
 PACKAGE = "consmarl.viewer"
 SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "leftout.js", "exchange.js", "sees.js",
            "team.js", "chart.js", "paired.js", "overtime.js", "pane.js", "player.js", "main.js")  # fmt: skip
-SOON_SHARE, LATE_SHARE = 0.1, 0.75  # of the episodes in which sharing is on
-PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and when they were
+SOON_SHARE, LATE_SHARE = 0.1, 0.75  # fractions of the episodes with sharing
+PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and when they were played
     exchanges.EVALUATION: ("e", "Evaluation", "greedy, without sharing, after {after:,} episodes"),
     exchanges.CONSULTED: ("e", "Evaluation", "greedy, consulting the team, after {after:,} episodes"),
-    exchanges.STAGED: ("s", "Staged", "as training goes on after {after:,} episodes"),
-    exchanges.SILENT: ("s", "Staged", "as training goes on after {after:,} episodes, but nobody asks"),
+    exchanges.STAGED: ("s", "Staged", "played like training, after {after:,} episodes"),
+    exchanges.SILENT: ("s", "Staged", "played like training, after {after:,} episodes, but nobody asks"),
 }
-REMEMBERED = {  # what teammates remembered when they looked at a student's place
-    TeacherMemory.STUDENT: "Teammates looked at this through their own networks, but with the student's memory.",
-    TeacherMemory.STUDENT_AFTER_STEP: "Teammates looked at this through their own networks, but with the student's "
+REMEMBERED = {  # which memory teammates used when they judged a student's situation
+    TeacherMemory.STUDENT: "Teammates used their own networks, but the student's memory.",
+    TeacherMemory.STUDENT_AFTER_STEP: "Teammates used their own networks, but the student's "
     "memory from after this step.",
-    TeacherMemory.OWN: "Teammates looked at this with the memory of what they had seen themselves.",
-    TeacherMemory.HISTORY: "Teammates remembered the student's episode: their own networks had gone through all that "
+    TeacherMemory.OWN: "Teammates used their own memory, of what they had seen themselves.",
+    TeacherMemory.HISTORY: "Teammates remembered the student's episode: their own networks had processed everything "
     "it saw and did before.",
 }
 
 
 class ConsultWords(NamedTuple):
-    """What the page says about a way of consulting."""
+    """The page's wording for one way of consulting."""
 
-    how: str  # begins the sentence that ends with the action
-    kind: str  # of the second bar
-    unit: str  # of the number beside it
+    how: str  # starts the sentence that ends with the action
+    kind: str  # label of the second bar
+    unit: str  # unit of the number beside it
     setting: str
 
 
 CONSULTED = {
-    Consult.MEAN: ConsultWords("It takes what is best by the mean of the team's values", "by the team's mean", "Q",
+    Consult.MEAN: ConsultWords("It takes the best action by the mean of the team's values", "by the team's mean", "Q",
                                "the mean of all values"),
     Consult.VOTE: ConsultWords("It does what most of the team would do", "by votes", "vote", "majority"),
-    Consult.BEST: ConsultWords("It takes what is best to whoever hopes for most", "to the most hopeful", "Q",
-                               "the values of the most hopeful"),
-    Consult.CONS: ConsultWords("It takes what is most likely after the answers", "after the answers", "p̃",
+    Consult.BEST: ConsultWords("It follows the agent with the highest max Q", "by the highest max Q", "Q",
+                               "the values of the agent with the highest max Q"),
+    Consult.CONS: ConsultWords("It takes the most likely action after the answers", "after the answers", "p̃",
                                "CONS's absorption (Eq. 9)"),
 }  # fmt: skip
-CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as view.css has them
+CELL_ON_DARK, CELL_ON_LIGHT = "#20252b", "#ffffff"  # as in view.css
 
 
 def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
@@ -85,17 +85,17 @@ def write_page(viewed: Sequence[Viewed], out: Path) -> Path:
         blocks=blocks,
     )  # fmt: skip
     with replacing(out) as temporary:
-        temporary.write_text(text, encoding="utf-8", errors="replace")  # half a character in a label is no character
+        temporary.write_text(text, encoding="utf-8", errors="replace")  # a lone surrogate in a label cannot be encoded
     return out
 
 
 def _colours(colour: str) -> dict[str, str]:
-    """Return an agent's colour, and that of its lines on light and on dark."""
+    """Return an agent's colour, and the colours of its lines on light and dark backgrounds."""
     return {"disc": colour, "light": legible(colour, CELL_ON_LIGHT, 3.0), "dark": legible(colour, CELL_ON_DARK, 4.5)}
 
 
 def _names(viewed: Sequence[Viewed]) -> list[str]:
-    """Return what tells the runs apart: names of their own, their methods, their seeds, or where they lie."""
+    """Return distinct names for the runs: their own names, methods, seeds, or paths."""
     if all(each.name for each in viewed):
         return [f"{each.run.method}, {each.name}" for each in viewed]
     by_method = [each.run.facts.get("label") or each.run.method for each in viewed]
@@ -106,12 +106,12 @@ def _names(viewed: Sequence[Viewed]) -> list[str]:
 
 
 def _is_paired(viewed: Sequence[Viewed]) -> bool:
-    """Tell whether episodes are compared with their twins in which nobody asks, or consults anybody."""
+    """Return whether each episode is compared with a twin in which nobody asks or consults."""
     return viewed[-1].episodes[0].kind == exchanges.SILENT or viewed[0].consult is not None
 
 
 def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
-    """Return what sharing does to the return, where that is what the page shows."""
+    """Return how sharing affects the return, if the page compares episodes with and without it."""
     if not _is_paired(viewed):
         return None
     told, silent = (each.episodes for each in viewed)
@@ -127,27 +127,25 @@ def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
 
 
 def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
-    """Say in a sentence or two what can be seen here."""
+    """Summarise the page in a sentence or two."""
     num_episodes = len(runs[0]["episodes"])
     sentences = [f"{plural(runs[0]['num_agents'], 'agent')}, {plural(num_episodes, 'episode')} to replay."]
     for each, run in zip(viewed, runs, strict=True):
         who = f"{run['name']}: " if len(runs) > 1 else ""
         totals = [episode["summary"] for episode in run["episodes"] if episode["summary"]["is_sharing"]]
         if _is_paired(viewed) and viewed[0].consult is not None:
-            sentences.append(
-                _consulted(totals) if totals else "Beside them are the same episodes with each on its own."
-            )
+            sentences.append(_consulted(totals) if totals else "Next to them are the same episodes without consulting.")
             continue
         if not totals or not isinstance(each.sharing, Mechanism):
-            sentences.append(f"{who}nobody shares knowledge in them.")
+            sentences.append(f"{who}nobody shares knowledge in these episodes.")
             continue
         if each.episodes[0].kind == exchanges.SILENT:
-            sentences.append("Beside them are the same episodes with the same chances, but nobody asks.")
+            sentences.append("Next to them are the same episodes with the same random numbers, but nobody asks.")
             continue
         asked, answered, changed = (sum(total[name] for total in totals) for name in ("requests", "answers", "changed"))
-        begin = f"{who}sharing begins after episode {each.sharing.start_episode:,}; "
+        begin = f"{who}sharing starts after episode {each.sharing.start_episode:,}; "
         sentences.append(
-            f"{begin if who else begin.capitalize()}in what is shown here {plural(asked, 'request')} brought "
+            f"{begin if who else begin.capitalize()}in the episodes shown, {plural(asked, 'request')} brought "
             f"{plural(answered, 'answer')} and changed {plural(changed, 'choice')}."
         )
     return " ".join(sentences)
@@ -156,13 +154,13 @@ def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
 def _consulted(totals: Sequence[dict[str, Any]]) -> str:
     asked, answered, changed = (sum(total[name] for total in totals) for name in ("requests", "answers", "changed"))
     return (
-        f"In them agents act greedily and consult each other in every step: {plural(asked, 'request')} brought "
+        f"Agents act greedily and consult each other in every step: {plural(asked, 'request')} brought "
         f"{plural(answered, 'answer')} and changed {plural(changed, 'choice')}."
     )
 
 
 def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
-    """Return what the page knows of a run, and add what its episodes hold to the blocks."""
+    """Return the page's description of a run, and append its episodes to the blocks."""
     sharing, config, world = viewed.sharing, viewed.config, viewed.world
     first = viewed.episodes[0]
     episodes = []
@@ -220,7 +218,7 @@ def _sharing_word(viewed: Viewed) -> str:
 
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
-    """Return what an episode is called, and when it was."""
+    """Return an episode's name, and when it was played."""
     number = recorded.episode
     if recorded.kind in PLAYED:
         letter, word, note = PLAYED[recorded.kind]
@@ -246,7 +244,7 @@ def _phase(number: int, viewed: Viewed) -> str:
 
 
 def _settings(viewed: Viewed) -> list[list[str]]:
-    """Return the choices that numbers on the page depend on, besides the values of symbols."""
+    """Return the settings that numbers on the page depend on, besides the values of symbols."""
     sharing = viewed.sharing
     if viewed.consult is not None:
         return [["consulting by", CONSULTED[viewed.consult].setting],
@@ -261,11 +259,11 @@ def _settings(viewed: Viewed) -> list[list[str]]:
         ("what teachers remember", sharing.teacher_memory.value),
     ]
     if sharing.hope_margin:
-        rows.append(("hoping for more means by more than", f"{sharing.hope_margin:g}"))
+        rows.append(("expecting more means by more than", f"{sharing.hope_margin:g}"))
     if isinstance(sharing, Cons):
         rows += [
             ("which knowledge counts", sharing.knowledge.value),
-            ("weights of teachers add up to 1 among", sharing.normalisation.value),
+            ("weights of teachers are normalised among", sharing.normalisation.value),
             ("how the action is drawn", sharing.sampling.value),
         ]
     return [list(row) for row in rows]

@@ -1,7 +1,7 @@
-"""With and without sharing, or consulting: how the team's return differs between episodes alike in all else.
+"""The effect of sharing or consulting on the team's return, in pairs of otherwise identical episodes.
 
-Pairs are independent of each other given the checkpoint that they are played from, so pairs are what is resampled.
-What comes out is true of that checkpoint, not of a method: that takes runs with several seeds.
+Pairs are independent given the checkpoint they are played from, so pairs are resampled. The result holds for that
+checkpoint, not for a method: that would take runs with several seeds.
 """
 
 from collections.abc import Sequence
@@ -14,42 +14,42 @@ from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.reports.statistics import Interval, interval
 from consmarl.reports.words import plural, with_bounds
 
-FEWEST_PAIRS = 10  # many pairs do not differ at all, and of a few others the bootstrap's intervals are too narrow
+FEWEST_PAIRS = 10  # many pairs do not differ at all, and with few others bootstrap intervals are too narrow
 
 
 class Words(NamedTuple):
-    """What two sides of a comparison are called."""
+    """The names of the two sides of a comparison."""
 
     title: str
     told: str  # as in "the return is higher …"
     silent: str
-    twin: str  # what is different in the other episode of a pair
-    option: str  # by which more pairs are played
+    twin: str  # what differs in the other episode of a pair
+    option: str  # the option that plays more pairs
 
 
 SHARING = Words("With and without sharing", "with sharing", "without", "in one of them nobody asks", "--staged")
 CONSULTING = Words(
-    "Consulting and alone", "when agents consult each other", "alone", "in one of them each agent is on its own",
+    "Consulting and alone", "when agents consult each other", "alone", "in one of them each agent acts on its own",
     "--greedy",
 )  # fmt: skip
 
 
 class Pairs(NamedTuple):
-    """The team's return with sharing minus without, pair by pair and on average."""
+    """The team's return with sharing minus without, for each pair and on average."""
 
     differences: NDArray[np.float64]  # [pair]
-    mean: Interval  # with its 95 % interval, which one pair does not have
+    mean: Interval  # with its 95 % interval, NaN for a single pair
 
     @property
     def is_established(self) -> bool:
-        """Whether there are pairs enough, and the interval excludes 0."""
+        """Whether there are enough pairs and the interval excludes 0."""
         return len(self.differences) >= FEWEST_PAIRS and not self.mean.low <= 0 <= self.mean.high
 
 
 def paired_returns(told: Sequence[RecordedEpisode], silent: Sequence[RecordedEpisode]) -> Pairs:
     """Compare episodes with their twins in which nobody asks."""
     ours, theirs = (np.array([_team_return(recorded) for recorded in each]) for each in (told, silent))
-    # rewards are of single precision: equal sums of different rewards differ in the last digits
+    # rewards are in single precision: sums that should be equal differ in the last digits
     is_same = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6)
     differences = np.where(is_same, 0.0, ours - theirs)
     return Pairs(differences, interval(differences))
@@ -60,7 +60,7 @@ def _team_return(recorded: RecordedEpisode) -> float:
 
 
 def described(pairs: Pairs, words: Words = SHARING) -> dict[str, Any]:
-    """Return what the page says about pairs."""
+    """Return the page's description of the pairs."""
     has_interval = len(pairs.differences) > 1
     return {
         "differences": pairs.differences.tolist(),
@@ -75,11 +75,11 @@ def described(pairs: Pairs, words: Words = SHARING) -> dict[str, Any]:
 
 
 def verdict(pairs: Pairs, words: Words = SHARING) -> str:
-    """Say in a sentence what the pairs settle."""
+    """Return a sentence on what the pairs establish."""
     count = len(pairs.differences)
     if pairs.is_established:
         better = "higher" if pairs.mean.estimate > 0 else "lower"
-        return f"Established for this checkpoint: the return is {better} {words.told}, as the interval excludes 0."
+        return f"Established for this checkpoint: the return is {better} {words.told}, since the interval excludes 0."
     if count < FEWEST_PAIRS:
         return (
             f"Not established: {plural(count, 'pair')} cannot settle it. Play at least {FEWEST_PAIRS} ({words.option})."

@@ -1,4 +1,4 @@
-"""Episodes that were not recorded, played for the page: on starts that any two runs can have in common."""
+"""Episodes that were not recorded, played for the page from starts that any two runs can share."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from consmarl.training.exploration import Greedy
 from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, play_episodes
 
-# later than any episode: nobody asks, and all other chances stay as they are
+# later than any episode: nobody asks, and all random numbers stay the same
 NEVER = 2**31 - 1
 
 
@@ -36,17 +36,17 @@ def played_episodes(
     is_silent: bool = False,
     consult: Consult | None = None,
 ) -> list[RecordedEpisode]:
-    """Play from a run's newest checkpoint.
+    """Play episodes from a run's newest checkpoint.
 
-    `staged` episodes are played as training would go on, exploring and sharing; `greedy` ones as an evaluation, in
-    which agents are on their own or consult each other. Their starts come of the seed alone, so they are the same for
-    every run in the world. In silent ones nobody asks, and all else is as it would be: up to the first choice that
-    answers change, they are the same. The run itself is left as it is.
+    `staged` episodes are played as in training, exploring and sharing; `greedy` ones as in an evaluation, in which
+    agents act on their own or consult each other. Their starts depend only on the seed, so they are the same for every
+    run in the environment. In silent episodes nobody asks and everything else is unchanged, so they are identical up to
+    the first choice that answers change. The run itself is not modified.
     """
     if not staged and not greedy:
         return []
     if is_foreign(config.env):
-        raise UsageError(f"{config.env} steps in Python, so its episodes are recorded in training only: use --record.")
+        raise UsageError(f"{config.env} steps in Python, so its episodes are only recorded in training: use --record.")
     trainer: Any = config.trainer()
     restored = checkpoints.restore(run / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     state, num_steps = restored.state, trainer.world.episode_limit

@@ -1,4 +1,4 @@
-"""What an episode comes to, and how sharing went over a whole run, in numbers."""
+"""Totals of an episode, and sharing over the course of a whole run, as numbers."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from consmarl.sharing.record import Reply
 from consmarl.viewer.absorbed import Absorbed
 
 SERIES = ("requests", "answers", "advised", "requests_left", "answers_left", "return")
-LARGEST = 1e300  # whole numbers in JSON know no bounds
+LARGEST = 1e300  # JSON allows integers of any size
 
 
 def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, A
 
 
 def series_of(run: Run) -> dict[str, list[float]]:
-    """Return how sharing went over the run: columns of its rows, budgets as the mean of the agents."""
+    """Return how sharing developed over the run: columns of its rows, with budgets averaged over agents."""
     rows = [row for row in run.rows if not isinstance(row, dict) or row.get("requests") is not None]
     there = rows[0] if rows and isinstance(rows[0], dict) else {}
     names = ["episode", *(name for name in SERIES if name in there)]
@@ -53,7 +53,7 @@ def series_of(run: Run) -> dict[str, list[float]]:
 
 
 def _number(run: Run, row: Any, name: str) -> float:
-    """Return a number of a row of metrics; of a list, which has one for every agent, the mean."""
+    """Return a number from a row of metrics; a list, which has one value per agent, is averaged."""
     found = row.get(name) if isinstance(row, dict) else None
     numbers: list[Any] = found if isinstance(found, list) and found else [found]
     if not all(isinstance(each, int | float) and abs(each) <= LARGEST for each in numbers):

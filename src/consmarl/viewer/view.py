@@ -1,4 +1,4 @@
-"""`consmarl view`: which episodes of which runs, and the page that replays them."""
+"""`consmarl view`: select episodes of runs and write the page that replays them."""
 
 import json
 import textwrap
@@ -22,7 +22,7 @@ from consmarl.viewer.viewed import Viewed
 
 MOST_RUNS = 2
 MOST_PLAYED = 1_000  # episodes of a kind: a page with more would not open
-TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record has from its run
+TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record copies from its run
 
 
 def view(
@@ -38,21 +38,21 @@ def view(
 ) -> Path:
     """Write a page that replays episodes of one run, or of two side by side; return its path.
 
-    `episodes` are numbers of recorded ones, by default all there are. `staged` plays so many more from the newest
-    checkpoint as training would go on, `greedy` so many as an evaluation does; the same seed gives all runs of a world
-    the same starts. `without_sharing` puts beside the staged episodes of one run the same ones in which nobody asks:
-    all other chances are the same, so what differs comes of what was said. `consult` lets agents consult each other in
-    the greedy episodes of one run, and puts the same episodes beside them in which each is on its own. The page is
-    written into the (first) run's directory unless `out` names another place.
+    `episodes` are numbers of recorded episodes, by default all. `staged` is how many more to play from the newest
+    checkpoint as in training, `greedy` how many as in an evaluation; the same seed gives all runs in an environment the
+    same starts. `without_sharing` shows each staged episode of one run next to a copy in which nobody asks: all random
+    numbers are the same, so any difference is due to the advice. `consult` lets agents consult each other in the greedy
+    episodes of one run, shown next to the same episodes without consulting. The page is written into the (first) run's
+    directory unless `out` names another path.
     """
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
-        raise UsageError(f"name one run to look at, or two to compare, not {len(named)}.")
+        raise UsageError(f"name one run to view or two to compare, not {len(named)}.")
     for name, number in (("staged", staged), ("greedy", greedy)):
         validation.whole_number(name, number, least=0, most=MOST_PLAYED)
     validation.whole_number("seed", seed, least=0)
     for number in episodes:
-        validation.whole_number("each number of episode", number, least=0)
+        validation.whole_number("each episode number", number, least=0)
     out = named[0] / VIEW if out is None else Path(out)
     configs = [read_config(run) for run in named]
     if consult is not None:
@@ -83,7 +83,7 @@ def _with_and_without(
     """Return a run's staged episodes, and the same ones in which nobody asks."""
     if len(runs) > 1 or episodes or greedy or not staged:
         raise UsageError(
-            "--without-sharing compares staged episodes of one run: name one, and say how many by --staged."
+            "--without-sharing compares staged episodes of one run: name one, and set their number with --staged."
         )
     (path,), (config,) = runs, configs
     if not config.shares_knowledge:
@@ -104,9 +104,9 @@ def _consulting_and_alone(
     seed: int,
     mode: Consult,
 ) -> list[Viewed]:
-    """Return a run's greedy episodes in which agents consult each other, and the same ones in which nobody does."""
+    """Return a run's greedy episodes with consulting, and the same ones without."""
     if len(runs) > 1 or episodes or staged or not greedy:
-        raise UsageError("--consult compares greedy episodes of one run: name one, and say how many by --greedy.")
+        raise UsageError("--consult compares greedy episodes of one run: name one, and set their number with --greedy.")
     (path,), (config,) = runs, configs
     run = read_run(path)
     consulted, alone = (
@@ -122,12 +122,12 @@ def _check_comparable(runs: Sequence[Path], configs: Sequence[TrainConfig]) -> N
     worlds = [" ".join([config.env, *config.set]) for config in configs]
     if len(set(worlds)) > 1:
         raise UsageError(
-            f"runs in different worlds cannot be compared: {runs[0]} is in {worlds[0]}, {runs[1]} in {worlds[1]}."
+            f"runs in different environments cannot be compared: {runs[0]} is in {worlds[0]}, {runs[1]} in {worlds[1]}."
         )
 
 
 def _recorded_numbers(runs: Sequence[Path], wanted: Sequence[int], *, is_optional: bool) -> list[int]:
-    """Return the numbers of the recorded episodes to show: those that all runs have, or those that are asked for."""
+    """Return the numbers of the recorded episodes to show: the requested ones, or those that all runs have."""
     there = [exchanges.recorded_numbers(run) for run in runs]
     for run, numbers in zip(runs, there, strict=True):
         missing = [number for number in wanted if number not in numbers]
@@ -154,28 +154,28 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
-    """Read a record, and check that it is this run's."""
+    """Read a record and check that it belongs to this run."""
     path = exchanges.episode_path(run, number)
     recorded = exchanges.read_episode(path)
     if recorded.kind != exchanges.TRAINING:
-        raise UsageError(f"{path} is damaged: its header should say that it is an episode of training.")
+        raise UsageError(f"{path} is damaged: its header should say that it is a training episode.")
     theirs, ours = recorded.header["config"], json.loads(config.to_json())
     if recorded.episode != number or not _is_of_this_run(theirs, ours):
         raise UsageError(
             f"{path} is a record of another run, episode {recorded.episode} of {_in_short(theirs.get('method'))} in "
             f"{_in_short(theirs.get('env'))} with seed {_in_short(theirs.get('seed'))}: "
-            f"{EXCHANGES}/ takes only what this run has recorded."
+            f"{EXCHANGES}/ may contain only episodes of this run."
         )
     return recorded
 
 
 def _in_short(told: Any) -> str:
-    """Return something out of a file as a few words in one line."""
+    """Return text from a file, shortened to a few words on one line."""
     return textwrap.shorten(str(told), 60, placeholder=" …")
 
 
 def _is_of_this_run(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Whether a record's configuration is the run's; an older one may leave options of sharing out."""
+    """Return whether a record's configuration is the run's; older records may lack options of sharing."""
     share = theirs.get("share", {})
     is_same = all(theirs.get(name) == ours.get(name) for name in TELLING)
     return is_same and isinstance(share, dict) and all(ours["share"].get(name) == share[name] for name in share)

@@ -1,4 +1,4 @@
-"""What a page shows: a run and some of its episodes."""
+"""A run and the episodes of it that a page shows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,18 +18,18 @@ from consmarl.sharing.options import Consult
 
 @dataclass(frozen=True)
 class Viewed:
-    """A run and those of its episodes that are shown."""
+    """A run and the episodes of it that are shown."""
 
     run: Run
     config: TrainConfig
     episodes: list[RecordedEpisode]
-    name: str | None = None  # by default what tells it from the other
+    name: str | None = None  # by default, whatever distinguishes it from the other run
     consult: Consult | None = None  # how agents consult each other in these episodes
-    is_alone: bool = False  # whether these are compared with episodes in which agents do
+    is_alone: bool = False  # whether the other side of the comparison consults
 
     @cached_property
     def world(self) -> GridWorld[Any, Any, Any] | None:
-        """The world, if it can be drawn."""
+        """The environment, if it can be drawn."""
         if not can_be_drawn(self.config.env):
             return None
         world: GridWorld[Any, Any, Any] = make(self.config.env, **settings_from(self.config.set))

@@ -163,7 +163,7 @@ def test_a_sweep_knows_its_runs_however_they_were_written(tmp_path):
         written(there, tmp_path / "one")
         check_against(tmp_path, [run])
     written(config.with_options({"share.temperature": 0.5}).resolved(), tmp_path / "one")
-    with pytest.raises(UsageError, match=r"begun with share\.temperature 0\.5, and now it should be 1\.0"):
+    with pytest.raises(UsageError, match=r"started with share\.temperature 0\.5, and now 1\.0 is wanted"):
         check_against(tmp_path, [run])
 
 

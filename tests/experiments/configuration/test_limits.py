@@ -66,7 +66,7 @@ def test_a_parallel_env_takes_seeds_of_any_size():
 def test_steps_that_cannot_be_counted_are_refused():
     world = make("pgm-3ag")  # 25 steps an episode
     check_steps(85_899_340, 4, world)
-    with pytest.raises(UsageError, match=r"at most 85,899,340 episodes, not 85,899,344: its steps, 25 an episode"):
+    with pytest.raises(UsageError, match=r"at most 85,899,340 episodes, not 85,899,344: its steps, 25 per episode"):
         check_steps(85_899_344, 4, world)
     assert (85_899_340 + 4) * 25 <= 2**31 - 1 < (85_899_344 + 4) * 25
 

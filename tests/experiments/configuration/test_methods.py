@@ -56,8 +56,8 @@ def test_ga_comm_draws_from_its_policy_one_episode_at_a_time():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (dict(method="ga-comm", sharing="cons"), "sharing goes with iql, adhoc-td, cons, i2q"),
-        (dict(method="ga-comm", exploration="epsilon-greedy"), "draws from the policy"),
+        (dict(method="ga-comm", sharing="cons"), "use sharing with iql, adhoc-td, cons, i2q"),
+        (dict(method="ga-comm", exploration="epsilon-greedy"), "samples from the policy"),
         (dict(method="iql", exploration="policy"), "has values and no policy"),
         (dict(method="i2q", weights=Weights.SHARED), "i2q has no choice of weights"),
         (dict(method="qmix", reward_of=RewardOf.INDIVIDUAL), "qmix has no choice of reward_of"),
@@ -71,7 +71,7 @@ def test_what_does_not_go_together_gets_a_sentence(settings, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"method": "iql", "learn.expectile": 0.7}, "learn.expectile is an option of i2q: iql has no such thing"),
+        ({"method": "iql", "learn.expectile": 0.7}, "learn.expectile is an option of i2q, not of iql"),
         ({"method": "i2q", "learn.expectile": 1.7}, "learn.expectile"),
         ({"method": "maven", "learn.num_strategies": 0}, "learn.num_strategies"),
         ({"method": "seql", "learn.others_weight": -1.0}, "learn.others_weight must be at least 0"),

@@ -240,16 +240,16 @@ def test_a_run_from_before_there_were_presets_is_the_papers(tmp_path):
         (dict(learn={"trace_decay": -0.1}), r"learn\.trace_decay must lie between 0 and 1, not -0\.1\."),
         (
             dict(learning_rate_end=2),
-            r"learning_rate_end must be above 0 and at most 1, not 2\.0: .* fall but not rise\.",
+            r"learning_rate_end must be above 0 and at most 1, not 2\.0: .* cannot increase\.",
         ),
         (dict(learning_rate_end=0), r"learning_rate_end must be above 0 and at most 1, not 0\.0"),
         (dict(learning_rate=0), r"learning_rate must be above 0, not 0\.0\."),
         (
             dict(method="ga-comm", learn={"target": "optimistic"}),
-            r"learn\.target is an option of .*: ga-comm has no such",
+            r"learn\.target is an option of .*, not of ga-comm",
         ),
         (dict(method="qmix", learn={"target_memory": "whole-episode"}), r"learn\.target_memory is an option of iql, "),
-        (dict(method="ga-comm", exploration="epsilon-greedy"), "ga-comm draws from the policy that it learns"),
+        (dict(method="ga-comm", exploration="epsilon-greedy"), "ga-comm samples from the policy it learns"),
         (dict(preset="recomended"), "preset has no value 'recomended': did you mean 'recommended'"),
     ],
 )

@@ -56,14 +56,14 @@ def test_studies_begin_where_the_paper_does():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (SHORT, "begins after episode 5,000, and the run has 2,000 in all: nobody will share; set "
+        (SHORT, "starts after episode 5,000, and the run has only 2,000 episodes: nobody will share; set "
                 "--share.start-episode 250, "
                 "for example, or choose a preset whose start fits the run, such as --preset recommended."),
         (SHORT | dict(preset="recommended", share={"start_episode": 1_999}),
-         "begins after episode 1,999, and the run has 2,000 in all: nobody will share; set "
+         "starts after episode 1,999, and the run has only 2,000 episodes: nobody will share; set "
          "--share.start-episode 250, for "
          "example."),
-        (SHORT | dict(episodes=1, preset="release"), "nobody will share, which takes at least 2 episodes."),
+        (SHORT | dict(episodes=1, preset="release"), "nobody will share, which needs at least 2 episodes."),
         (SHORT | dict(share={"start_episode": 1_998}), None),
         (SHORT | dict(preset="recommended"), None),
         (dict(method="iql", episodes=2_000), None),
@@ -92,7 +92,9 @@ def test_a_sweep_says_so_once_for_all_seeds_even_of_a_plan(capsys, tmp_path, mon
     assert main([*words, "preset=paper"]) == 0
     said = capsys.readouterr().err
     assert (
-        said.count("pgm-3ag/cons: sharing begins after episode 5,000, and the run has 2,000 in all: nobody will share")
+        said.count(
+            "pgm-3ag/cons: sharing starts after episode 5,000, and the run has only 2,000 episodes: nobody will share"
+        )
         == 1
     )
     assert "iql" not in said
@@ -107,7 +109,7 @@ def test_a_report_says_so(tmp_path):
     runs = read_runs([tmp_path])
     said = [each for each in cautions(runs, by_world(grouped(runs))) if "never shared" in each]
     assert said == [
-        "CONS never shared anything: sharing begins after episode 5,000, and its runs have 2,000 episodes. "
+        "CONS never shared anything: sharing starts after episode 5,000, and its runs have 2,000 episodes. "
         "Comparisons show it without sharing."
     ]
 

@@ -124,7 +124,7 @@ def test_numbers_of_another_kind_get_a_sentence(record):
     ("settings", "sentence"),
     [
         (dict(method="con"), "method has no value 'con': did you mean 'cons'"),
-        (dict(preset="banana"), "preset has no value 'banana': known are 'paper', 'release', 'recommended'"),
+        (dict(preset="banana"), "preset has no value 'banana': choose from 'paper', 'release', 'recommended'"),
         (dict(share={"start_epsiode": 5}), r"no setting 'share\.start_epsiode': did you mean 'start_episode'"),
         (dict(share={"start_episode": "soon"}), r"share\.start_episode must be a whole number, not 'soon'"),
         (dict(share=5), "share must be of type ShareOptions, not 5"),
@@ -132,8 +132,8 @@ def test_numbers_of_another_kind_get_a_sentence(record):
         (dict(set="grid=4,4"), "set must be a list, not 'grid=4,4'"),
         (dict(set={"num_agents": 4}), "set must be a list"),
         (dict(record=5), "record must be a list, not 5"),
-        (dict(env=None), "env must be a text, not None"),
-        (dict(by_default=["episodes"]), "by_default names no setting that can be left open"),
+        (dict(env=None), "env must be a string, not None"),
+        (dict(by_default=["episodes"]), "by_default names a setting without a default"),
     ],
 )
 def test_wrong_settings_get_a_sentence(settings, sentence):

@@ -91,7 +91,7 @@ def test_a_finished_sweep_has_nothing_to_do(tmp_path):
 
 
 def test_a_sweep_is_not_run_twice_at_the_same_time(tmp_path):
-    with held(tmp_path, "a sweep"), pytest.raises(UsageError, match=r"a sweep in .* is under way"):
+    with held(tmp_path, "a sweep"), pytest.raises(UsageError, match=r"a sweep in .* is in progress"):
         conduct(RUNS, tmp_path, InstantWorkers())
 
 
@@ -99,7 +99,7 @@ def test_ends_are_put_into_words(tmp_path):
     assert outcome_of(tmp_path, 0) == Outcome("finished")
     assert outcome_of(tmp_path, 130) == Outcome("stopped")
     assert outcome_of(tmp_path, -9) == Outcome("failed", "killed by signal 9 (SIGKILL)")
-    assert outcome_of(tmp_path, 7).error == "ended with code 7: it said nothing"
+    assert outcome_of(tmp_path, 7).error == "ended with code 7: no output"
     (tmp_path / "log.txt").write_text("first\nMemoryError: no room\n\n")
     assert outcome_of(tmp_path, 7).error == "ended with code 7: MemoryError: no room"
     write_failure(tmp_path, "no space left.")
@@ -143,7 +143,7 @@ def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no
         repeated = subprocess.run([COMMAND, *ARGUMENTS, tmp_path], capture_output=True, text=True, check=False)
         assert repeated.returncode == 2
         assert "a sweep in" in repeated.stderr
-        assert "is under way" in repeated.stderr
+        assert "is in progress" in repeated.stderr
         killed, *others = paused_children_of(sweep.pid)
         # one worker is killed alone, as by a system that runs out of memory: the sweep goes on and tells of it
         os.kill(killed, signal.SIGKILL)

@@ -86,7 +86,7 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path):
             dict(methods=("iql",), vary=("share.temprature=1,2",)),
             "none of the methods iql has an option share.temprature",
         ),
-        (dict(study="ablation", methods=("iql",)), "--study brings its own methods"),
+        (dict(study="ablation", methods=("iql",)), "--study has its own methods"),
         (dict(methods=("iql",), scale=0.1), "--scale shortens a study"),
         (dict(study="ablation", scale=2.0), "scale must be above 0 and at most 1"),
         (dict(study="weights"), "needs no runs"),
@@ -97,8 +97,8 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path):
         (dict(methods=("cons",), options=("set=('num_agents=2',)",)), "a sweep sets set itself: use --set"),
         (dict(methods=("cons",), vary=("env=ft,cleanup",)), "a sweep sets env itself: use --envs"),
         (dict(methods=("cons",), vary=("seed=1,2",)), "a sweep sets seed itself: use --seeds"),
-        (dict(study="ft", options=("env=cleanup",)), "the study ft brings its own env"),
-        (dict(study="ft", options=("method=iql",)), "the study ft brings its own method"),
+        (dict(study="ft", options=("env=cleanup",)), "the study ft has its own env"),
+        (dict(study="ft", options=("method=iql",)), "the study ft has its own method"),
         (dict(study="ft", options=("seed=1",)), "a sweep sets seed itself: use --seeds"),
         (
             dict(methods=("cons",), options=("discount=0.9",), vary=("discount=0.9,0.99",)),
@@ -116,11 +116,11 @@ def test_wrong_requests_get_one_clear_sentence(request_, sentence):
     ("text", "sentence"),
     [
         ("methods: iql", "is not JSON"),
-        ("[]", "must hold an object"),
-        ('{"method": ["iql"]}', "a part 'method' that no sweep has: did you mean 'methods'"),
+        ("[]", "must contain an object"),
+        ('{"method": ["iql"]}', "an unknown part 'method': did you mean 'methods'"),
         ('{"methods": "iql"}', "must be a list"),
-        ('{"methods": [1]}', "methods must be a list of words"),
-        ('{"methods": ["iql"], "envs": [["ft"]]}', "envs must be a list of words"),
+        ('{"methods": [1]}', "methods must be a list of strings"),
+        ('{"methods": ["iql"], "envs": [["ft"]]}', "envs must be a list of strings"),
         ('{"methods": ["iql"], "envs": ["ft"], "seeds": ["1"]}', "seeds must be a list of numbers"),
         ('{"methods": ["iql"], "vary": ["discount"]}', "vary must be an object such as"),
         ('{"methods": ["iql"], "vary": {"discount": 0.9}}', "discount in vary must be a list of values"),
@@ -193,10 +193,10 @@ def test_a_dry_run_refuses_a_place_that_a_real_one_could_not_use(tmp_path):
     directory = tmp_path / "sweep" / "pgm-3ag" / "iql" / "seed-0"
     directory.mkdir(parents=True)
     (directory / "config.json").write_text(TrainConfig(discount=0.9).resolved().to_json())
-    with pytest.raises(UsageError, match=r"begun with discount 0\.9"):
+    with pytest.raises(UsageError, match=r"started with discount 0\.9"):
         sweep(request)
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="is not a directory that you may write to"):
+    with pytest.raises(UsageError, match="is not a writable directory"):
         sweep(SweepRequest(methods=("iql",), out=tmp_path / "file" / "sweep", dry_run=True))
 
 
@@ -208,7 +208,7 @@ def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
     (directory / "config.json").write_text(runs[0].config.resolved().to_json())
     check_against(tmp_path, runs)
     others = Sweep(("pgm-3ag",), (Variant("iql", {"discount": 0.5}),), (0,)).runs()
-    with pytest.raises(UsageError, match=r"begun with discount 0\.\d+, and now it should be 0\.5"):
+    with pytest.raises(UsageError, match=r"started with discount 0\.\d+, and now 0\.5 is wanted"):
         check_against(tmp_path, others)
 
 

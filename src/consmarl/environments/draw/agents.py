@@ -11,7 +11,7 @@ from consmarl.environments.draw.canvas import Box, Canvas, Colour
 from consmarl.environments.draw.painter import CellBox
 
 WHITE: Colour = (255, 255, 255)
-# After Okabe and Ito: told apart by people with any colour vision. The numbers tell apart more than eight.
+# After Okabe and Ito: distinguishable with any colour vision. Numbers distinguish more than eight agents.
 AGENT_COLOURS: tuple[tuple[int, int, int], ...] = (
     (0, 114, 178),
     (213, 94, 0),
@@ -30,7 +30,7 @@ def agent_colour(agent: int) -> tuple[int, int, int]:
 
 
 def draw_agent(canvas: Canvas, box: Box, agent: int) -> None:
-    """A disc with the agent's number."""
+    """Draw a disc with the agent's number."""
     canvas.disc(box, agent_colour(agent), WHITE, line=1)
     size = box.width * (0.62 if agent < 10 else 0.5)
     canvas.text(box.centre, str(agent), size, WHITE, "mm")
@@ -39,7 +39,7 @@ def draw_agent(canvas: Canvas, box: Box, agent: int) -> None:
 def agent_boxes(
     cells: NDArray[np.int32], cell_box: CellBox, landmarks: Collection[tuple[int, int]]
 ) -> Iterator[tuple[int, Box]]:
-    """Yield agents and their places: on a landmark in its upper corner, so that both can be seen."""
+    """Yield agents and their boxes: in the upper corner of a landmark, so that both are visible."""
     together: dict[tuple[int, int], list[int]] = defaultdict(list)
     for agent, (row, column) in enumerate(cells.tolist()):
         together[row, column].append(agent)

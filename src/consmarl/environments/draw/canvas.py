@@ -1,4 +1,4 @@
-"""A drawing surface: shapes, text and see-through fills. `Picture` makes points of them, `svg.Shapes` SVG elements."""
+"""A drawing surface: shapes, text and translucent fills. `Picture` renders pixels, `svg.Shapes` SVG elements."""
 
 import abc
 import functools
@@ -20,7 +20,7 @@ RULE: Colour = (222, 218, 208)
 
 
 class Box(NamedTuple):
-    """A rectangle in picture points."""
+    """A rectangle in pixels."""
 
     left: float
     top: float
@@ -29,16 +29,16 @@ class Box(NamedTuple):
 
     @property
     def width(self) -> float:
-        """From left to right."""
+        """The horizontal extent."""
         return self.right - self.left
 
     @property
     def centre(self) -> tuple[float, float]:
-        """The middle."""
+        """The centre point."""
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
     def part(self, left: float, top: float, right: float, bottom: float) -> "Box":
-        """Return a part of the rectangle, in shares of its sides."""
+        """Return a part of the rectangle, in fractions of its sides."""
         width, height = self.width, self.bottom - self.top
         return Box(
             self.left + left * width,
@@ -54,7 +54,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 class Canvas(abc.ABC):
-    """What is drawn on; all measures are in points of the finished picture."""
+    """A surface to draw on; all measures are in pixels of the finished picture."""
 
     @abc.abstractmethod
     def rectangle(
@@ -65,7 +65,7 @@ class Canvas(abc.ABC):
         line: float = 1,
         radius: float = 0,
     ) -> None:
-        """Draw a rectangle, rounded if asked."""
+        """Draw a rectangle, optionally rounded."""
 
     @abc.abstractmethod
     def disc(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, line: float = 1) -> None:
@@ -83,20 +83,20 @@ class Canvas(abc.ABC):
     def text(
         self, place: tuple[float, float], words: str, size: float, colour: Colour = INK, anchor: str = "lm"
     ) -> None:
-        """Write words; `anchor` is Pillow's: l, m, r for left, middle, right, then m for the middle of the line."""
+        """Draw text; `anchor` is Pillow's: l, m, r for left, middle, right, then m for the middle of the line."""
 
     def gauge(self, box: Box, share: float, colour: Colour) -> None:
-        """Draw a bar filled to a share of its length."""
+        """Draw a bar filled to a fraction of its length."""
         self.rectangle(box, fill=(228, 225, 217), radius=2)
         if share > 0:
             self.rectangle(box.part(0, 0, max(min(share, 1), 0.08), 1), fill=colour, radius=2)
 
 
 class Picture(Canvas):
-    """A picture being drawn: large, and shrunk in the end, so that edges are smooth."""
+    """A picture, drawn enlarged and reduced at the end, so that edges are smooth."""
 
     def __init__(self, width: int, height: int) -> None:
-        """Begin an empty picture."""
+        """Start an empty picture."""
         size = (width * OVERSAMPLING, height * OVERSAMPLING)
         self._image = Image.new("RGB", size, PAPER[:3])
         self._pen = ImageDraw.Draw(self._image, "RGBA")

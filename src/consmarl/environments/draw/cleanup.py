@@ -36,10 +36,10 @@ def draw_beam(canvas: Canvas, box: Box) -> None:
 
 
 class CleanupPainter(Painter):
-    """Paints the Cleanup worlds."""
+    """Draws the Cleanup environments."""
 
     def paint_board(self, canvas: Canvas, world: Cleanup, state: CleanupState, cell_box: CellBox) -> None:
-        """Walls, river and fields, with what lies and grows there."""
+        """Draw walls, river and fields, with waste and apples."""
         places = world.places
         for ground, colour in ((places.is_wall, WALL), (places.is_river, RIVER), (places.is_field, FIELD)):
             for row, column in np.argwhere(ground):
@@ -55,7 +55,7 @@ class CleanupPainter(Painter):
             draw_beam(canvas, cell_box(row, column))
 
     def landmarks(self, world: Cleanup, state: CleanupState) -> set[tuple[int, int]]:
-        """Waste, which agents can stand on."""
+        """Return the cells with waste, which agents can stand on."""
         del world
         return {(int(row), int(column)) for row, column in np.argwhere(np.asarray(state.waste))}
 
@@ -73,13 +73,13 @@ class CleanupPainter(Painter):
         ]
 
     def team_lines(self, world: Cleanup, state: CleanupState) -> Sequence[str]:
-        """How the river and the field stand."""
+        """Return the state of the river and the fields."""
         return [
             f"waste on {int(state.waste.sum())} of {len(world.river_cells)} river cells",
             f"apples {int(state.apples.sum())}, growing at {float(world.apple_growth(state.waste)):.0%} a cell",
         ]
 
     def legend(self, world: Cleanup) -> Sequence[tuple[Icon, str]]:
-        """What the icons mean."""
+        """Return what the icons mean."""
         del world
         return [(draw_waste, "waste"), (draw_apple, "apple"), (draw_beam, "cleaning beam")]

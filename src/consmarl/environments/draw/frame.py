@@ -21,14 +21,14 @@ Thing = TypeVar("Thing")
 
 MARGIN = 12
 PANEL_WIDTH = 300
-BOARD_SIDE = 480  # points that the longer side of a board takes, about
+BOARD_SIDE = 480  # approximate length of a board's longer side, in pixels
 ROW_HEIGHT = 24
 HEAD_HEIGHT = 92  # of the panel: title, step, return
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a state does not say of itself."""
+    """What a state itself does not contain."""
 
     actions: NDArray[Any] | None = None  # [agent], the last ones
     returns: NDArray[Any] | None = None  # [agent], rewards so far
@@ -36,7 +36,7 @@ class Status:
 
 
 def painter_of(world: Any) -> Painter:
-    """Return who paints this kind of world."""
+    """Return the painter for this kind of environment."""
     named = world.painter
     if named is None:
         raise UsageError(f"nobody paints worlds of the kind {type(world).__name__}: give the class a painter.")
@@ -50,7 +50,7 @@ def painter_of(world: Any) -> Painter:
 def draw_frame(
     world: GridWorld[Any, Any, Any], state: Any, status: Status | None = None, view_of: int | None = 0
 ) -> NDArray[np.uint8]:
-    """Return a picture of a state: uint8 [row, column, RGB]; `view_of` names the agent whose view is shown."""
+    """Return a picture of a state: uint8 [row, column, RGB]; `view_of` is the agent whose view is outlined."""
     state = jax.device_get(state)
     status = status or Status()
     painter = painter_of(world)

@@ -33,10 +33,10 @@ def draw_pile(canvas: Canvas, box: Box) -> None:
 
 
 class GoldMinerPainter(Painter):
-    """Paints the PGM worlds."""
+    """Draws the PGM environments."""
 
     def paint_board(self, canvas: Canvas, world: GoldMiner, state: GoldMinerState, cell_box: CellBox) -> None:
-        """Mines and piles that are left, each with one bar an agent along its foot."""
+        """Draw the remaining mines and piles, each with one bar per agent along its bottom."""
         mined = np.asarray(state.steps_mined) / max(world.mining_steps, 1)
         has_gold = np.asarray(state.gold_mined)
         for mine, is_gone in enumerate(np.asarray(world.mine_is_gone(state))):
@@ -70,7 +70,7 @@ class GoldMinerPainter(Painter):
         return [draw_mine] * world.num_mines + [draw_pile] * world.num_piles
 
     def gauges(self, world: GoldMiner, state: GoldMinerState, agent: int) -> Sequence[Gauge]:
-        """Steps paid for at every mine, in gold once it is in hand; stones of every pile."""
+        """Return the steps paid at every mine, in gold once it is mined, and the stones from every pile."""
         paid = np.asarray(state.steps_mined)[agent] / max(world.mining_steps, 1)
         stones = np.asarray(state.stones_taken)[agent] / world.stones_per_pile
         mines = [
@@ -80,7 +80,7 @@ class GoldMinerPainter(Painter):
         return [*mines, *(Gauge(STONE, float(share), is_complete=bool(share == 1)) for share in stones)]
 
     def team_lines(self, world: GoldMiner, state: GoldMinerState) -> Sequence[str]:
-        """Gold and stones of all agents."""
+        """Return the gold and stones of all agents."""
         all_gold, all_stones = world.num_agents * world.num_mines, world.num_agents * world.num_piles
         stones = int(state.stones_taken.sum())
         return [
@@ -89,7 +89,7 @@ class GoldMinerPainter(Painter):
         ]
 
     def legend(self, world: GoldMiner) -> Sequence[tuple[Icon, str]]:
-        """What the icons mean."""
+        """Return what the icons mean."""
         return [
             (draw_mine, f"gold mine: {world.mining_steps} steps to pay, then gold"),
             (draw_pile, "stone pile"),

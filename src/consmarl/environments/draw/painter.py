@@ -1,4 +1,4 @@
-"""What a world tells the picture about itself; each world's painter is in a file of its own."""
+"""The interface between an environment and its pictures; each environment's painter is in its own file."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ CellBox = Callable[[int, int], Box]
 
 
 class Gauge(NamedTuple):
-    """How far an agent has got with one thing: a bar, or a number."""
+    """An agent's progress with one thing: a bar, or a number."""
 
     colour: Colour
     share: float = 0.0
@@ -19,16 +19,16 @@ class Gauge(NamedTuple):
 
 
 class Painter:
-    """Paints one kind of world; each painter adds what its world has beside agents."""
+    """Draws one kind of environment; subclasses add everything besides agents."""
 
     def paint_board(self, canvas: Canvas, world: Any, state: Any, cell_box: CellBox) -> None:
-        """Paint everything but the agents."""
+        """Draw everything but the agents."""
 
     def paint_above_agents(self, canvas: Canvas, world: Any, state: Any, cell_box: CellBox) -> None:
-        """Paint what lies over the agents."""
+        """Draw what lies above the agents."""
 
     def landmarks(self, world: Any, state: Any) -> set[tuple[int, int]]:
-        """Return the cells where agents make themselves small, so that they do not hide what is there."""
+        """Return the cells where agents are drawn small, so that they do not hide what is there."""
         del world, state
         return set()
 
@@ -38,12 +38,12 @@ class Painter:
         return ()
 
     def gauges(self, world: Any, state: Any, agent: int) -> Sequence[Gauge]:
-        """Return how far one agent has got."""
+        """Return one agent's progress."""
         del world, state, agent
         return ()
 
     def team_lines(self, world: Any, state: Any) -> Sequence[str]:
-        """Return what the team has achieved, in words."""
+        """Return the team's achievements as text."""
         del world, state
         return ()
 

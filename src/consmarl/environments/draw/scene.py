@@ -1,4 +1,4 @@
-"""A state as the parts that a page draws by itself: shapes under and over the agents, agents, gauges and words."""
+"""A state as the parts that a page draws: shapes below and above the agents, agents, gauges and text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from consmarl.environments.draw.painter import Gauge, Icon
 from consmarl.environments.draw.svg import Shapes
 from consmarl.environments.grid import GridWorld
 
-CELL = 40  # points that a cell takes
+CELL = 40  # side of a cell, in pixels
 ICON = 20
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A state, drawn; the board's corner is at 0, 0, and a cell takes `CELL` points."""
+    """A drawn state; the board's corner is at 0, 0, and cells have a side of `CELL`."""
 
     below: list[str]  # SVG elements under the agents
     above: list[str]
     agents: NDArray[np.float32]  # [agent, (left, top, side)]
-    gauges: list[Sequence[Gauge]]  # of every agent
-    lines: Sequence[str]  # what the team has achieved
+    gauges: list[Sequence[Gauge]]  # for every agent
+    lines: Sequence[str]  # the team's achievements
 
 
 def draw_scene(world: GridWorld[Any, Any, Any], state: Any) -> Scene:
-    """Draw a state, whose arrays are NumPy's."""
+    """Draw a state of NumPy arrays."""
     painter, below, above = painter_of(world), Shapes(), Shapes()
 
     def cell_box(row: int, column: int) -> Box:
@@ -47,7 +47,7 @@ def draw_scene(world: GridWorld[Any, Any, Any], state: Any) -> Scene:
 
 
 def legend(world: GridWorld[Any, Any, Any]) -> list[tuple[str, str]]:
-    """Return what is on the board: pictures as SVG elements in a square of `ICON` points, and words."""
+    """Return the legend of the board: icons as SVG elements in a square of side `ICON`, and text."""
     return [(_drawn(icon), words) for icon, words in painter_of(world).legend(world)]
 
 

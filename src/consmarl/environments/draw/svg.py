@@ -1,4 +1,4 @@
-"""Drawings as SVG elements, for pages that show worlds without pictures of them."""
+"""Drawings as SVG elements, for pages that show environments without bitmap images."""
 
 import html
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ ANCHORS = {"l": "start", "m": "middle", "r": "end"}
 
 
 class Shapes(Canvas):
-    """Drawn shapes, one SVG element each, in the order in which they were drawn."""
+    """Drawn shapes, as one SVG element each, in drawing order."""
 
     def __init__(self) -> None:
-        """Begin an empty drawing."""
+        """Start an empty drawing."""
         self.elements: list[str] = []
 
     def rectangle(
@@ -56,12 +56,12 @@ class Shapes(Canvas):
 
 
 def short(number: float) -> str:
-    """Return a measure with two decimals at most."""
+    """Return a measure with at most two decimals."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
 def hexadecimal(colour: Colour) -> str:
-    """Return a colour as pages write it."""
+    """Return a colour in CSS notation."""
     return "#" + "".join(f"{channel:02x}" for channel in colour)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of Find the Treasure: closed boxes with their letter, opened ones with what is in them."""
+"""Pictures of Find the Treasure: closed boxes with their letter, opened ones with their contents."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ DARK: Colour = (70, 52, 30)
 
 
 def draw_closed_box(canvas: Canvas, box: Box, kind: str) -> None:
-    """A chest with a lid, and the letter of its colour for those who cannot tell it."""
+    """Draw a chest with a lid, and the letter of its colour for colour-blind readers."""
     canvas.rectangle(box.part(0.12, 0.2, 0.88, 0.86), BOX_COLOURS[kind], DARK, radius=3)
     lid, end = box.part(0.12, 0.42, 0.88, 0.42), box.part(0.88, 0.42, 0.88, 0.42)
     canvas.line(lid[:2], end[:2], DARK)
@@ -24,7 +24,7 @@ def draw_closed_box(canvas: Canvas, box: Box, kind: str) -> None:
 
 
 def draw_open_box(canvas: Canvas, box: Box, kind: str) -> None:
-    """A chest without its lid: only the outline is left."""
+    """Draw a chest without its lid, as an outline."""
     canvas.rectangle(box.part(0.16, 0.4, 0.84, 0.86), (240, 237, 229), BOX_COLOURS[kind], line=1.5, radius=2)
     corners = [box.part(x, y, x, y)[:2] for x, y in ((0.16, 0.4), (0.24, 0.22), (0.92, 0.22), (0.84, 0.4))]
     canvas.polygon(corners, (222, 218, 208), BOX_COLOURS[kind])
@@ -36,16 +36,16 @@ def draw_coin(canvas: Canvas, box: Box) -> None:
 
 
 def draw_treasure(canvas: Canvas, box: Box) -> None:
-    """A cut stone."""
+    """Draw a gem."""
     outline = [(0.3, 0.46), (0.42, 0.34), (0.62, 0.34), (0.74, 0.46), (0.52, 0.82)]
     canvas.polygon([box.part(x, y, x, y)[:2] for x, y in outline], GEM, DARK)
 
 
 class TreasurePainter(Painter):
-    """Paints the FT worlds."""
+    """Draws the FT environments."""
 
     def paint_board(self, canvas: Canvas, world: FindTreasure, state: TreasureState, cell_box: CellBox) -> None:
-        """Boxes, closed or open, and items that can be picked up."""
+        """Draw boxes, closed or open, and items that can be picked up."""
         is_visible = world.item_is_visible(state)
         for number, kind in enumerate(world.kind_of_box):
             box = cell_box(*state.boxes[number])
@@ -62,16 +62,16 @@ class TreasurePainter(Painter):
         return {(int(row), int(column)) for row, column in state.boxes}
 
     def gauge_heads(self, world: FindTreasure) -> Sequence[Icon]:
-        """Nothing: all achievements are the team's."""
+        """Return no heads: all achievements are the team's."""
         del world
         return []
 
     def gauges(self, world: FindTreasure, state: TreasureState, agent: int) -> Sequence[Gauge]:  # noqa: ARG002
-        """Nothing: all achievements are the team's."""
+        """Return no gauges: all achievements are the team's."""
         return []
 
     def team_lines(self, world: FindTreasure, state: TreasureState) -> Sequence[str]:
-        """Boxes opened and items found."""
+        """Return the boxes opened and items found."""
         achieved = world.counters(state).team
         lines = [
             f"{kind} boxes {int(achieved[f'{kind}_opened'])} of {count} opened"
@@ -84,7 +84,7 @@ class TreasurePainter(Painter):
         return [*lines, f"treasures {int(achieved['treasures_taken'])} of {num_treasures}"]
 
     def legend(self, world: FindTreasure) -> Sequence[tuple[Icon, str]]:
-        """What the icons mean."""
+        """Return what the icons mean."""
         boxes: list[tuple[Icon, str]] = [
             (partial(draw_closed_box, kind=kind), f"{kind} box") for kind, count in world.box_counts.items() if count
         ]

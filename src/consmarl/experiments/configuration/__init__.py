@@ -1,1 +1,1 @@
-"""What a run is to do: its settings, their defaults and checks, and the parts that are built from them."""
+"""A run's configuration: its settings, their defaults and checks, and the parts built from them."""

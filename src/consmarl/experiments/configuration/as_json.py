@@ -1,4 +1,4 @@
-"""Configurations as JSON and by the names of their settings: writing them down, reading them, changing them."""
+"""Configurations as JSON and by the names of their settings: writing, reading and changing them."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,17 +7,17 @@ from typing import Any, TypeVar
 from consmarl.errors import UsageError
 from consmarl.records import replaced
 
-# groups of options, with an example each
+# groups of options, with an example of each
 GROUPS = {"share": '{"update_rate": 0.6}', "learn": '{"expectile": 0.6}', "explore": '{"share": 0.5}'}
-BY_DEFAULT = "by_default"  # what a configuration calls the names of settings that nobody set
+BY_DEFAULT = "by_default"  # the field with the names of settings that were not set
 
 ConfigT = TypeVar("ConfigT")
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """Return a configuration as JSON has it: enums as their values, single options of a group only where set.
+    """Return a configuration as plain JSON: enums as their values, options of a group only if they are set.
 
-    Once defaults are filled in, what is still open does not exist in this method, and is left out.
+    In a resolved configuration, settings that are still open do not apply to the method and are left out.
     """
     values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
     groups = {group: {name: _value(each) for name, each in values.pop(group).given().items()} for group in GROUPS}
@@ -29,7 +29,7 @@ def plain(config: Any) -> dict[str, Any]:
 
 
 def flat_settings(read: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON has them with those of groups beside the others: `share.NAME`, `learn.NAME`."""
+    """Return settings from JSON with those of groups flattened: `share.NAME`, `learn.NAME`."""
     settings = dict(read)
     for group, example in GROUPS.items():
         options = settings.pop(group, {})
@@ -52,7 +52,7 @@ def every_setting(config: Any) -> dict[str, Any]:
 
 
 def changed(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
-    """Return a copy with other settings by name; a group may be a dict, and keeps what that does not name."""
+    """Return a copy with some settings changed by name; a group may be a dict, which changes only what it names."""
     rest = dict(changes)
     for group in GROUPS:
         prefix = f"{group}."

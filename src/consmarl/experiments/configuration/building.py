@@ -1,4 +1,4 @@
-"""A run's parts, built from its configuration."""
+"""Build a run's parts from its configuration."""
 
 import dataclasses
 from typing import Any, cast
@@ -22,7 +22,7 @@ AnyTrainer = Trainer | PythonTrainer
 
 
 def build_trainer(config: Settings) -> AnyTrainer:
-    """Build the world and what learns in it, from the very values that `resolved` returns."""
+    """Build the environment and the team that learns in it, from exactly the values that `resolved` returns."""
     settings = settings_from(config.set)
     if is_foreign(config.env):
         foreign = foreign_world(config.env, **settings)
@@ -35,7 +35,7 @@ def build_trainer(config: Settings) -> AnyTrainer:
 
 
 def _parts(config: Settings, world: Any) -> dict[str, Any]:
-    """Return what goes with a world; the configuration leaves nothing open."""
+    """Return the parts that go with an environment, from a fully resolved configuration."""
     check_fits_world(config, world)
     experts = config.experts(world.num_agents)
     return dict(
@@ -59,7 +59,7 @@ def _sharing(config: Settings, experts: tuple[int, ...]) -> Sharing:
 
 
 def _coverage_start(config: Settings) -> int:
-    """Return after which episode the bonus counts; runs without one share a program, however long they are."""
+    """Return the episode after which the bonus counts; 0 without a bonus, so that such runs share a program."""
     return int((config.coverage_after or 0) * config.episodes) if config.coverage_bonus else 0
 
 
@@ -73,7 +73,7 @@ def _learner(config: Settings, spec: TeamSpec) -> AnyLearner:
         learner.optimiser,
         learning_rate=config.learning_rate,
         final_share=end,
-        # an update follows each episode; a rate that stays needs no number, and runs of any length share a program
+        # one update per episode; a constant rate needs no number of updates, so runs of any length share a program
         anneal_updates=config.episodes if end < 1 else 1,
     )
     changes: dict[str, Any] = {"optimiser": optimiser}

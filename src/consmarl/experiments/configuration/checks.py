@@ -1,4 +1,4 @@
-"""What can be said against a configuration before anything is built."""
+"""Checks of a configuration that need nothing to be built."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _LEAST = {
 
 
 def check_numbers(config: Settings) -> None:
-    """Refuse numbers that mean nothing; None is left to a default."""
+    """Refuse meaningless numbers; None stands for a default."""
     for name, least in _LEAST.items():
         if getattr(config, name) is not None:
             validation.whole_number(name, getattr(config, name), least=least)
@@ -33,57 +33,57 @@ def check_numbers(config: Settings) -> None:
         raise UsageError(f"learning_rate must be above 0, not {rate}.")
     if end is not None and not 0 < validation.finite_number("learning_rate_end", end) <= 1:
         raise UsageError(
-            f"learning_rate_end must be above 0 and at most 1, not {end}: it is the share of the learning rate that is "
-            "left at the end of the run, and the rate may fall but not rise."
+            f"learning_rate_end must be above 0 and at most 1, not {end}: it is the part of the learning rate that is "
+            "left at the end of the run, and the rate cannot increase."
         )
     bonus = config.coverage_bonus
     if bonus is not None and validation.finite_number("coverage_bonus", bonus) < 0:
         raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
     for agent in config.newcomers:
-        validation.whole_number("each number of newcomers", agent, least=0)
+        validation.whole_number("each newcomer", agent, least=0)
     if config.teachers and config.join:
         raise UsageError("newcomers join the team of another run (--teachers) or of this one (--join), not both.")
     if config.newcomers and not config.those_new:
         raise UsageError(
-            "newcomers join experienced agents: say which by --teachers RUN, or when by --join EPISODES in this run."
+            "newcomers join experienced agents: name those with --teachers RUN, or set --join EPISODES in this run."
         )
     for number in config.record:
-        if validation.whole_number("each number of record", number, least=0) >= config.episodes:
-            raise UsageError(f"episode {number} cannot be recorded: the run ends before it, with {config.episodes}.")
+        if validation.whole_number("each episode to record", number, least=0) >= config.episodes:
+            raise UsageError(f"episode {number} cannot be recorded: the run has only {config.episodes} episodes.")
 
 
 def check_world(config: Settings) -> None:
-    """Refuse what somebody else's environment cannot do."""
+    """Refuse what a third-party environment does not support."""
     for name in ("num_envs", "devices"):
         number = getattr(config, name)
         if is_foreign(config.env) and number not in (None, 1):
             how = "one episode at a time" if name == "num_envs" else "on one device"
-            raise UsageError(f"{config.env} steps in Python, {how}: {name} is 1, not {number}.")
+            raise UsageError(f"{config.env} steps in Python, {how}: {name} must be 1, not {number}.")
 
 
 def check_fits_world(config: Settings, world: Any) -> None:
-    """Refuse ways of learning that only some worlds allow."""
+    """Refuse ways of learning that only some environments allow."""
     _check_newcomers(config, world.num_agents)
     if config.mirror_episodes and not getattr(world, "symmetries", ()):
-        raise UsageError(f"{config.env} is not the same seen in a mirror: mirror_episodes must be off.")
+        raise UsageError(f"{config.env} is not symmetric: mirror_episodes must be off.")
     if config.learn.footprints and getattr(world, "ground", None) is None:
         raise UsageError(
-            f"observations in {config.env} do not begin with an agent's row and column: learn.footprints must be off."
+            f"observations in {config.env} do not start with an agent's row and column: learn.footprints must be off."
         )
     if config.coverage_bonus and not getattr(world, "num_places", 0):
-        raise UsageError(f"observations in {config.env} do not tell what is in view: coverage_bonus must be 0.")
+        raise UsageError(f"observations in {config.env} do not say which cells are in view: coverage_bonus must be 0.")
 
 
 def _check_newcomers(config: Settings, num_agents: int) -> None:
     for agent in config.newcomers:
         if agent >= num_agents:
-            raise UsageError(f"newcomers names agents from 0 to {num_agents - 1}, not {agent}.")
+            raise UsageError(f"newcomers must be agents from 0 to {num_agents - 1}, not {agent}.")
     if config.those_new and len(set(config.those_new)) == num_agents:
-        raise UsageError(f"all {num_agents} agents are newcomers: somebody has to be there whom they join.")
+        raise UsageError(f"all {num_agents} agents are newcomers: at least one has to be experienced.")
 
 
 def check_periods(config: Settings) -> None:
-    """Chunks are of one length, so that they are compiled once: everything happens between two of them."""
+    """Check that all periods are multiples of a chunk, since chunks of one length are compiled once."""
     if config.episodes % config.round_episodes:
         raise UsageError(
             f"episodes must be a multiple of num_envs ({config.round_episodes}), not {config.episodes}: "

@@ -1,4 +1,4 @@
-"""A run's configuration: settings that go together, with defaults, and as JSON in the run's directory."""
+"""A run's configuration: validated settings with defaults, stored as JSON in the run's directory."""
 
 import dataclasses
 import json
@@ -23,10 +23,10 @@ from consmarl.json_files import parse_json_object, read_json_object
 
 @dataclass(frozen=True)
 class TrainConfig(Settings):
-    """Everything that decides what a run does, checked."""
+    """Everything that determines what a run does, validated."""
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types, and check what can be checked without building anything."""
+        """Convert values to their types, and check everything that can be checked without building anything."""
         super().__post_init__()
         check_names(self)
         check_numbers(self)
@@ -36,13 +36,13 @@ class TrainConfig(Settings):
 
     @property
     def name(self) -> str:
-        """A name for the run that tells it from others."""
+        """A name for the run that distinguishes it from others."""
         return run_name(self)
 
     def resolved(self, world: Any = None) -> "TrainConfig":
-        """Return it with a value for every setting that its method has; those that were open are in `by_default`.
+        """Return a copy with a value for every setting of its method; those that were open are named in `by_default`.
 
-        Somebody else's world is not built for it: what depends on one stays open until the `world` is given.
+        A third-party environment is not built for this: what depends on one stays open until `world` is given.
         """
         return resolved(self, world)
 
@@ -51,25 +51,25 @@ class TrainConfig(Settings):
         return build_trainer(self)
 
     def to_json(self) -> str:
-        """Write it down."""
+        """Return the configuration as JSON."""
         return json.dumps(plain(self), indent=2)
 
     @classmethod
     def from_json(
         cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration", is_run: bool = False
     ) -> "TrainConfig":
-        """Read what `to_json` wrote, or what somebody wrote by hand; `file` is what to call it in sentences.
+        """Read a configuration written by `to_json` or by hand; `file` names it in messages.
 
-        Others' environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and what a text names is not run until
-        a user says so: `trainer` refuses it unless `trust` is True or that very id. What a run has written (`is_run`)
-        means what it did then, even if an older version wrote it.
+        Third-party environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and one named in a text is not run
+        without the user's consent: `trainer` refuses it unless `trust` is True or exactly that id. What a run has
+        written (`is_run`) keeps its meaning, even if an older version wrote it.
         """
         config = from_settings(cls(), flat_settings(parse_json_object(text, file)), is_run=is_run)
         return dataclasses.replace(config, env=confirmed(config.env, trust, file))
 
     @classmethod
     def from_file(cls, path: Path, *, trust: Trust = False, is_run: bool = False) -> "TrainConfig":
-        """Read a configuration's file, such as a run's config.json; `trust` and `is_run` as in `from_json`."""
+        """Read a configuration file, such as a run's config.json; `trust` and `is_run` as in `from_json`."""
         if not path.is_file():
             raise UsageError(f"there is no configuration {path}.")
         settings = read_json_object(path)
@@ -80,16 +80,16 @@ class TrainConfig(Settings):
         return dataclasses.replace(config, env=confirmed(config.env, trust, str(path)))
 
     def trusted(self) -> "TrainConfig":
-        """Return a copy whose environment may be run, even if a file named it: the user has said so."""
+        """Return a copy whose environment may be run although a file named it, because the user has agreed."""
         return dataclasses.replace(self, env=str(self.env))
 
     def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
         """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values.
 
-        Defaults that were filled in stay, unless they hang on what is changed: another method has others.
+        Defaults that were filled in are kept unless they depend on what is changed; another method has others.
         """
         return with_options(self, options)
 
     def departing(self, names: Iterable[str]) -> "TrainConfig":
-        """Return it ready to be changed in these settings: filled-in defaults that hang on them are open again."""
+        """Return a copy ready for changes to these settings: filled-in defaults that depend on them are reset."""
         return departing(self, names)

@@ -1,7 +1,7 @@
-"""What settings come to where nobody set them: by method, preset, world and length of the run.
+"""Defaults of settings, which depend on method, preset, environment and length of the run.
 
-A run writes down the values and not that they were left open, so that it stays the same run when a later version has
-other defaults. Which settings were left open is kept beside them, in `by_default`.
+A run records the resolved values, so that it stays the same run when a later version has other defaults. The names of
+settings that were left open are recorded next to them, in `by_default`.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from consmarl.training.parts import RunParts
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
-# Settings that others' defaults hang on.
+# Settings that defaults of others depend on.
 DECIDING = frozenset(
     {
         "method", "env", "set", "preset", "episodes", "sharing", "num_envs", "report_every", "share.budget_requests",
@@ -35,10 +35,10 @@ DECIDING = frozenset(
 
 
 def resolved(config: SettingsT, world: Any = None) -> SettingsT:
-    """Return the configuration with every setting that its method has, and the names of those that were open.
+    """Return the configuration with every setting of its method, and the names of those that were open.
 
-    Somebody else's world is not built for it. What depends on one (answers that agents may give, and how long ga-comm
-    explores) stays open until the `world` is given.
+    A third-party environment is not built for this. What depends on one (answers that agents may give, and how long
+    ga-comm explores) stays open until `world` is given.
     """
     if world is None and not is_foreign(config.env):
         world = make(config.env, **settings_from(config.set))
@@ -50,14 +50,14 @@ def resolved(config: SettingsT, world: Any = None) -> SettingsT:
 
 
 def with_options(config: SettingsT, options: Mapping[str, Any]) -> SettingsT:
-    """Return a copy with other settings by name; filled-in defaults that hang on them are open again."""
+    """Return a copy with other settings by name; filled-in defaults that depend on them are reset."""
     return changed(departing(config, options), options)
 
 
 def departing(config: SettingsT, names: Iterable[str]) -> SettingsT:
     """Return a configuration that is about to be changed in these settings.
 
-    They are by default no longer. If defaults of others hang on one of them, these are open again.
+    They no longer count as defaults. If defaults of other settings depend on one of them, those are reset.
     """
     if not config.by_default:
         return config
@@ -75,11 +75,11 @@ def check_names(config: Settings) -> None:
     can_be_open = [name for name, value in every_setting(type(config)()).items() if value is None]
     for name in config.by_default:
         if name not in can_be_open:
-            raise UsageError(f"{BY_DEFAULT} names no setting that can be left open: {nearest(name, can_be_open)}")
+            raise UsageError(f"{BY_DEFAULT} names a setting without a default: {nearest(name, can_be_open)}")
 
 
 def _defaults(config: Settings, world: Any) -> dict[str, Any]:
-    """Return settings that can be open: as they are, or their defaults; None where there is none (yet)."""
+    """Return all settings that can be left open, with their values or defaults; None if there is none (yet)."""
     return {
         "sharing": config.sharing_kind,
         "exploration": config.exploration_kind,
@@ -96,7 +96,7 @@ def _defaults(config: Settings, world: Any) -> dict[str, Any]:
 
 def _epsilon(config: Settings, world: Any) -> dict[str, Any]:
     schedule = config.epsilon(1 if world is None else world.episode_limit)
-    # however long episodes are
+    # independent of the length of episodes
     is_known = world is not None or schedule.anneal_steps == config.epsilon(2).anneal_steps
     return {
         "epsilon_start": schedule.start,
@@ -107,9 +107,9 @@ def _epsilon(config: Settings, world: Any) -> dict[str, Any]:
 
 
 def learners_own(config: Settings) -> dict[str, Any]:
-    """Return how the method learns unless preset or user say otherwise.
+    """Return the method's learning settings unless preset or user override them.
 
-    A team that acts as one shares weights and reward.
+    In environments with `acts_as_one`, agents share weights and learn from the team's reward.
     """
     entry, acts_as_one = config.entry, config.env in WORLDS and WORLDS[config.env].world.acts_as_one
     own, of_loop = defaults_of(entry.learner), defaults_of(RunParts)
@@ -140,5 +140,5 @@ def _of_sharing(config: Settings, world: Any) -> dict[str, Any]:
 
 
 def _of_exploration(config: Settings) -> dict[str, Any]:
-    """Return every option of the way to explore."""
+    """Return every option of the exploration."""
     return defaults_of(EXPLORATIONS[config.exploration_kind].kind)

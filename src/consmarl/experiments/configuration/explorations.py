@@ -1,4 +1,4 @@
-"""Ways to explore, by name."""
+"""Explorations, by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from consmarl.training.exploration import (
 
 @dataclass(frozen=True)
 class ExplorationEntry:
-    """What a name stands for."""
+    """A registered exploration."""
 
     summary: str
     kind: type[Exploration]
@@ -32,10 +32,10 @@ EXPLORATIONS: Registry[ExplorationEntry] = Registry("exploration")
 
 
 def register_exploration(name: str, kind: type[Exploration], summary: str = "") -> None:
-    """Make a way to explore known by a name.
+    """Register an exploration under a name.
 
-    `kind` is a frozen dataclass derived from `training.exploration.Exploration`; its fields become options,
-    `--explore.NAME`, and what is written under a field describes it.
+    `kind` is a frozen dataclass derived from `training.exploration.Exploration`; its fields become options
+    `--explore.NAME`, described by the strings below them.
     """
     what = f"the exploration {name!r}"
     check_record(what, kind, Exploration)
@@ -45,13 +45,13 @@ def register_exploration(name: str, kind: type[Exploration], summary: str = "") 
 
 
 class ExploreOptions(Options):
-    """Departures from how a way to explore is by itself."""
+    """Options of explorations that override the defaults."""
 
     group = "explore"
 
     @classmethod
     def known(cls) -> Mapping[str, OptionField]:
-        """Return the options of all ways to explore."""
+        """Return the options of all explorations."""
         return joined({name: entry.kind for name, entry in EXPLORATIONS.items()})
 
 

@@ -1,4 +1,4 @@
-"""How large numbers can be before something breaks that no type of their own tells."""
+"""Limits on numbers that their types do not express."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ MOST_EVALUATED = 1_000_000  # episodes: an evaluation keeps every return and cou
 
 
 def num_evaluated(name: str, value: object) -> int:
-    """Return how many episodes an evaluation is to have."""
+    """Return a validated number of episodes for an evaluation."""
     return validation.whole_number(name, value, least=1, most=MOST_EVALUATED)
 
 
 def check_steps(episodes: int, num_envs: int, world: Any) -> None:
-    """Refuse a run whose steps cannot be counted: compiled code counts them in 32 bits, and would go on below zero."""
+    """Refuse a run with too many steps: compiled code counts them in 32 bits, which would overflow."""
     most = validation.MOST_WHOLE // world.episode_limit - num_envs  # a round looks ahead by its own length
     if most < num_envs:
         raise UsageError(f"num_envs can be at most {(most + num_envs) // 2:,} in {world.id}, not {num_envs:,}.")
     if episodes > most:
         raise UsageError(
             f"a run in {world.id} can have at most {most // num_envs * num_envs:,} episodes, not {episodes:,}: "
-            f"its steps, {world.episode_limit:,} an episode, are counted in 32 bits."
+            f"its steps, {world.episode_limit:,} per episode, are counted in 32 bits."
         )

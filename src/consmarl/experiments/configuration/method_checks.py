@@ -1,4 +1,4 @@
-"""What goes together with a method, and what does not."""
+"""Which settings apply to a method, and which do not."""
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.as_json import every_setting
@@ -10,27 +10,27 @@ from consmarl.sharing.mechanism import fitted_start, never_begins
 from consmarl.sharing.options import Preset
 
 _NO_CHOICE = {
-    "weights": "its networks are what the method says",
-    "reward_of": "it learns one value of the whole team, from the team's reward",
+    "weights": "the method determines its networks",
+    "reward_of": "it learns one value for the whole team, from the team's reward",
 }
 
 
 def check_method(config: Settings) -> None:
-    """Refuse settings that the method has not, or that do not go together with it."""
+    """Refuse settings that the method does not have, or that are incompatible with it."""
     entry, name = config.entry, config.method
     with_values = ", ".join(method for method, each in METHODS.items() if each.is_value_based)
     if not entry.is_value_based and config.shares_knowledge:
         raise UsageError(
-            f"{name} learns a policy, and agents advise each other on values: sharing goes with {with_values}."
+            f"{name} learns a policy, but agents advise each other on values: use sharing with {with_values}."
         )
     exploration = EXPLORATIONS[config.exploration_kind]
     if exploration.kind.scores is not entry.learner.scores:
-        draws = "draws from the policy that it learns" if not entry.is_value_based else "has values and no policy"
+        draws = "samples from the policy it learns" if not entry.is_value_based else "has values and no policy"
         raise UsageError(f"{name} {draws}: exploration cannot be {config.exploration_kind}.")
     for option in config.explore.given():
         if option not in exploration.options:
             having = ", ".join(ExploreOptions.known()[option].owners)
-            raise UsageError(f"explore.{option} is an option of {having}: {config.exploration_kind} has no such thing.")
+            raise UsageError(f"explore.{option} is an option of {having}, not of {config.exploration_kind}.")
     for setting in ("weights", "reward_of"):
         if getattr(config, setting) is not None and not entry.has(setting):
             raise UsageError(f"{name} has no choice of {setting}: {_NO_CHOICE[setting]}.")
@@ -39,19 +39,17 @@ def check_method(config: Settings) -> None:
             raise UsageError(f"{name} learns from the episode just played, not from replay: leave out {setting}.")
     for option in config.learn.given():
         if not entry.has(option):
-            raise UsageError(
-                f"learn.{option} is an option of {', '.join(owners_of(option))}: {name} has no such thing."
-            )
+            raise UsageError(f"learn.{option} is an option of {', '.join(owners_of(option))}, not of {name}.")
 
 
 def why_nobody_shares(config: Settings) -> str | None:
-    """Say in a sentence that a run is over before sharing begins; None where it is not, or nobody wants to share."""
+    """Return a sentence if a run ends before sharing starts; None if it does not, or if nobody shares."""
     start, episodes = config.sharing_start, config.episodes
     if start is None or not never_begins(start, episodes):
         return None
-    when = f"sharing begins after episode {start:,}, and the run has {episodes:,} in all"
+    when = f"sharing starts after episode {start:,}, and the run has only {episodes:,} episodes"
     if episodes < 2:
-        return f"{when}: nobody will share, which takes at least 2 episodes."
+        return f"{when}: nobody will share, which needs at least 2 episodes."
     is_given = config.share.start_episode is not None and "share.start_episode" not in config.by_default
     is_papers = config.preset is Preset.PAPER and not is_given
     other = ", or choose a preset whose start fits the run, such as --preset recommended" if is_papers else ""
@@ -59,12 +57,12 @@ def why_nobody_shares(config: Settings) -> str | None:
 
 
 def why_nobody_learns(config: Settings, episode_limit: int) -> str | None:
-    """Say in a sentence that a run never has enough in replay to learn from; None where it has."""
+    """Return a sentence if a run never has enough in replay to learn from; None if it does."""
     if config.entry.learner.is_on_policy:
         return None
     there = every_setting(resolved(config))
     warmup_steps = there["warmup_steps"]
-    needed = warmup_steps // episode_limit + 1  # more steps than `warmup_steps`, in whole episodes
+    needed = warmup_steps // episode_limit + 1  # more than `warmup_steps`, in whole episodes
     for number, holder in ((there["replay_episodes"], "replay holds"), (config.episodes, "the run has")):
         if number < needed:
             return (

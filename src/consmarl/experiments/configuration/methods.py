@@ -1,4 +1,4 @@
-"""The methods by name: a way to learn, and the way of sharing that goes with it."""
+"""The methods by name: a learner, and the sharing mechanism that goes with it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,46 +17,46 @@ from consmarl.options import OptionField, Options, check_options, joined, option
 from consmarl.registry import Registry, check_record, home_of
 from consmarl.training.exploration import LinearSchedule
 
-# How the loop learns from replay, named as it names it; methods without replay have none of these settings.
+# Settings of learning from replay, under the training loop's names; methods without replay have none of them.
 OF_LOOP = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
 OF_REPLAY = (*OF_LOOP, "coverage_after")
-# Settings of learners that a run has under the same names, beside its optimiser; a learner may lack some.
+# Settings of learners that a run has under the same names, besides its optimiser; a learner may lack some.
 COMMON = ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit", "weights", "reward_of")
 _NO_OPTIONS = ("spec", "optimiser", *COMMON)
 
 
 def paper_epsilon(episode_limit: int) -> LinearSchedule:
-    """The paper's: in 50,000 steps from 1 to 0.05, however long episodes are."""
+    """Return the paper's schedule: from 1 to 0.05 in 50,000 steps, however long episodes are."""
     del episode_limit
     return LinearSchedule(1.0, 0.05, 50_000)
 
 
 def _policy_epsilon(episode_limit: int) -> LinearSchedule:
-    """The authors' code: from 0.5 to 0.02 by 0.00064 an episode."""
+    """Return the schedule in the authors' code: from 0.5 to 0.02, by 0.00064 per episode."""
     return LinearSchedule(0.5, 0.02, 750 * episode_limit)
 
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """What a name stands for."""
+    """A registered method."""
 
     summary: str
     learner: type[AnyLearner]
     sharing: str = NOBODY
-    weights_by_world: bool = False  # whether the world decides if agents share weights, rather than the learner
-    epsilon: Callable[[int], LinearSchedule] = paper_epsilon  # by the world's limit of steps
+    weights_by_world: bool = False  # whether the environment, not the learner, decides if agents share weights
+    epsilon: Callable[[int], LinearSchedule] = paper_epsilon  # given the environment's step limit
 
     @property
     def is_value_based(self) -> bool:
-        """Whether agents have values, which they can explore on and advise each other on."""
+        """Whether agents have action values, which exploration and advice rely on."""
         return self.learner.scores is Scores.VALUES
 
     def has(self, name: str) -> bool:
-        """Whether the learner has a setting of this name."""
+        """Return whether the learner has a setting of this name."""
         return name in option_names(self.learner)
 
     def has_setting(self, name: str, sharing: str, exploration: str | None = None) -> bool:
-        """Whether a setting of a run means anything to this method with this sharing and exploration."""
+        """Return whether a run's setting applies to this method with this sharing and exploration."""
         group, _, option = name.rpartition(".")
         if group == "share":
             return option in SHARINGS[sharing].options
@@ -83,12 +83,12 @@ def register_method(
     weights_by_world: bool = False,
     epsilon: Callable[[int], LinearSchedule] = paper_epsilon,
 ) -> None:
-    """Make a learner known as a method: on the command line, in configurations, sweeps and reports.
+    """Register a learner as a method: on the command line, in configurations, sweeps and reports.
 
     `learner` is a frozen dataclass derived from `learners.interface.Learner`; most derive from `TDLearner` or `IQL`.
-    Fields that other methods do not have become options, `--learn.NAME`; what is written under a field describes it.
-    `sharing` names the way of sharing that goes with the method. `epsilon` gives the schedule of exploration for
-    episodes of at most so many steps.
+    Fields that other methods do not have become options `--learn.NAME`, described by the strings below them. `sharing`
+    names the sharing mechanism that goes with the method. `epsilon` returns the exploration schedule for episodes of at
+    most a given number of steps.
     """
     what = f"the learner of method {name!r}"
     check_record(what, learner, Learner)
@@ -100,7 +100,7 @@ def register_method(
 
 
 class LearnOptions(Options):
-    """Departures from what preset and method have."""
+    """Options of methods that override preset and method."""
 
     group = "learn"
 
@@ -115,7 +115,7 @@ def owners_of(option: str) -> list[str]:
     return [name for name, entry in METHODS.items() if entry.has(option)]
 
 
-register_method("iql", IQL, "independent recurrent Q-learning: everybody for themselves", weights_by_world=True)
+register_method("iql", IQL, "independent recurrent Q-learning: each agent learns on its own", weights_by_world=True)
 register_method(
     "adhoc-td",
     IQL,
@@ -126,15 +126,15 @@ register_method(
 register_method(
     "cons",
     IQL,
-    "IQL whose agents share their best and worst actions, and take them in with caution",
+    "IQL whose agents share their best and worst actions, and weigh them with caution",
     sharing="cons",
     weights_by_world=True,
 )
-register_method("i2q", I2Q, "independent Q-learning as if the others did their best from the next step on")
-register_method("seql", SEQL, "IQL whose agents learn from everybody's episodes as well as their own")
+register_method("i2q", I2Q, "independent Q-learning that assumes the others act optimally from the next step on")
+register_method("seql", SEQL, "IQL whose agents also learn from their teammates' experience")
 register_method(
     "ga-comm", GAComm, "actor-critic whose agents choose whom to listen to in every step", epsilon=_policy_epsilon
 )
-register_method("maven", MAVEN, "QMIX whose team commits itself to one of several strategies for an episode")
-register_method("vdn", VDN, "one value of the team, the sum of the agents' own")
-register_method("qmix", QMIX, "one value of the team, a monotonic mixture of the agents' own")
+register_method("maven", MAVEN, "QMIX whose team commits to one of several strategies for an episode")
+register_method("vdn", VDN, "one team value, the sum of the agents' values")
+register_method("qmix", QMIX, "one team value, a monotonic mixture of the agents' values")

@@ -1,4 +1,4 @@
-"""A name for a run that tells it from others: its world, its method, and in what it departs from their defaults."""
+"""A distinctive name for a run: its environment, its method, and the settings that differ from their defaults."""
 
 import hashlib
 import re
@@ -7,14 +7,14 @@ from typing import Any
 from consmarl.experiments.configuration.as_json import every_setting
 from consmarl.experiments.configuration.schema import Settings
 
-LONGEST = 120  # characters; most systems take 255 bytes, and files inside have names too
+LONGEST = 120  # characters; most file systems allow 255 bytes, and files inside have names, too
 _HAS_A_PLACE = ("method", "env", "set", "seed", "preset", "sharing", "exploration")
-_LEFT_OUT = re.compile(r"[\s()\[\]'\"]")  # what a value can do without: (9, 9) is 9,9
+_LEFT_OUT = re.compile(r"[\s()\[\]'\"]")  # dropped from values: (9, 9) becomes 9,9
 _UNSAFE = re.compile(r"[^\w.,=+-]", re.ASCII)
 
 
 def run_name(config: Settings) -> str:
-    """Return a name that any file system takes, the seed last."""
+    """Return a name that is valid on any file system, ending in the seed."""
     kind = config.sharing_kind
     sharing = f"sharing-{kind}" if kind != config.entry.sharing else None
     how = (config.preset.value, config.exploration_kind)
@@ -24,7 +24,7 @@ def run_name(config: Settings) -> str:
 
 
 def departures(config: Settings) -> list[str]:
-    """Return the settings that are not as they are by default, as NAME=VALUE; those with a place of their own apart."""
+    """Return the settings that differ from their defaults as NAME=VALUE, except those always in the name."""
     usual = every_setting(type(config)())
     names = [name for name in usual if name not in _HAS_A_PLACE and name not in config.by_default]
     there = every_setting(config)
@@ -38,7 +38,7 @@ def _shown(value: Any) -> str:
 
 
 def _safe(told: str) -> str:
-    """Return a name without what file systems stumble over; a hash tells apart what then is too long or alike."""
+    """Return a name without problematic characters; a hash distinguishes names that become too long or equal."""
     short = _LEFT_OUT.sub("", told)
     safe = _UNSAFE.sub("_", short)
     if safe == short and len(safe) <= LONGEST:

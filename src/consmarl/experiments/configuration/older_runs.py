@@ -1,4 +1,4 @@
-"""What runs have written means what it did then, whatever later versions add to settings and presets."""
+"""Keep the meaning of configurations that older versions wrote, whatever later versions add."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from consmarl.sharing.options import AskGate, Preset, TeacherMemory
 
 # Options that the first runs with sharing did not have.
 ADDED_TO_SHARING = ("eligibility", "hope_margin", "counting", "ask_share")
-# What `recommended` was while runs did not yet write down every option of sharing.
+# The preset `recommended` before runs recorded every option of sharing.
 ONCE_RECOMMENDED: Mapping[str, Mapping[str, Any]] = {
     "cons": {"ask_gate": AskGate.EXPLORING, "temperature": 0.3, "teacher_memory": TeacherMemory.STUDENT},
     "adhoc-td": {"ask_gate": AskGate.ALWAYS, "teacher_memory": TeacherMemory.STUDENT},
@@ -20,22 +20,23 @@ ONCE_RECOMMENDED: Mapping[str, Mapping[str, Any]] = {
 def from_settings(usual: SettingsT, settings: Mapping[str, Any], *, is_run: bool) -> SettingsT:
     """Return a configuration with these settings.
 
-    Runs write down every setting that they have; `by_default` gives such a file away, wherever it lies. What is missing
-    there did not exist yet, so the preset does not set it.
+    Runs record every setting that they have; `by_default` identifies such a file, wherever it is. Settings missing from
+    it did not exist yet, so the preset does not set them.
     """
     if not is_run and BY_DEFAULT not in settings:
         return with_options(usual, settings)
-    return _as_begun(with_options(usual, {"preset": Preset.PAPER} | dict(settings)))  # at first there was no other
+    return _as_begun(with_options(usual, {"preset": Preset.PAPER} | dict(settings)))  # the only preset at first
 
 
 def _as_begun(config: SettingsT) -> SettingsT:
-    """Return a run's configuration with what it had when it was begun.
+    """Return a run's configuration with the values it had when it started.
 
-    Where it does not say how it learns, as the learner itself does. Where it does not say when sharing begins, after
-    5,000 episodes, however short it is. Options of sharing that there were not yet are as sharing itself has them.
+    If it does not record how it learns, the learner's own defaults apply. If it does not record when sharing starts,
+    that is after 5,000 episodes, however short the run. Options of sharing that did not exist yet have the mechanism's
+    defaults.
     """
     there = every_setting(config)
-    learned = learners_own(config) | {"epsilon_final": config.epsilon_end}  # ε used to stay where it was
+    learned = learners_own(config) | {"epsilon_final": config.epsilon_end}  # ε used to stay constant afterwards
     found = {name: value for name, value in learned.items() if there[name] is None and value is not None}
     if config.sharing_kind in ONCE_RECOMMENDED:
         mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset)

@@ -1,4 +1,4 @@
-"""Settings as people write them on a command line: NAME=VALUE."""
+"""Settings written as NAME=VALUE on the command line."""
 
 import ast
 import re
@@ -11,17 +11,17 @@ _SCIENTIFIC = re.compile(r"[+-]?\d+[eE]\+?\d{1,2}")
 
 
 def setting_name(text: str) -> str:
-    """Return a setting's name as the code spells it; help spells it with hyphens, and both are accepted."""
+    """Return a setting's name as the code spells it; help uses hyphens, and both are accepted."""
     return text.replace("-", "_")
 
 
 def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Read NAME=VALUE pairs; a value is a Python literal, or else a word."""
+    """Read NAME=VALUE pairs; a value is a Python literal, or else a string."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         text, equals, value = pair.partition("=")
         if not equals or not text:
-            raise UsageError(f"a setting is written NAME=VALUE, such as num_agents=8, not {pair!r}.")
+            raise UsageError(f"a setting must be written as NAME=VALUE, such as num_agents=8, not {pair!r}.")
         name = setting_name(text)
         if name in settings:
             raise UsageError(f"{name} is set twice: leave one of them out.")
@@ -30,18 +30,18 @@ def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def spelled_alike(pairs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return NAME=VALUE pairs with their names as the code spells them."""
+    """Return NAME=VALUE pairs with the names as the code spells them."""
     parts = [pair.partition("=") for pair in pairs]
     return tuple(f"{setting_name(name)}{equals}{value}" for name, equals, value in parts)
 
 
 def _literal(text: str) -> Any:
     try:
-        with warnings.catch_warnings():  # what Python thinks of a word is nobody's concern
+        with warnings.catch_warnings():  # ignore Python's syntax warnings
             warnings.simplefilter("ignore")
             value = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return text
-    # people write whole numbers as 1e4, and nobody a fraction
+    # whole numbers may be written as 1e4, but not as fractions
     is_whole = isinstance(value, float) and value.is_integer() and _SCIENTIFIC.fullmatch(text) is not None
     return int(value) if is_whole else value

@@ -1,11 +1,12 @@
 """The presets: settings that belong together.
 
-What a preset sets here holds for all methods that have action values and the setting in question. A world may set more
-for a preset (`Environment.presets`), which wins over what stands here; whatever the user sets wins over both. What
-neither sets is left to the method: its learner's own defaults are the paper's. How agents share in a preset is written
-in `sharing/`, where it can be used without the rest.
+Settings of a preset here apply to all methods that have action values and the setting in question. An environment may
+set more for a preset (`Environment.presets`), which overrides these; user settings override both. Everything else is
+left to the method, whose learner's defaults are the paper's. The sharing settings of a preset are defined in
+`sharing/`, where they can be used without the rest.
 
-docs/guide/presets.md shows what all this comes to. After a change, `python docs/make_preset_table.py` writes its table.
+docs/guide/presets.md shows the resulting values; after a change, update its table with
+`python docs/make_preset_table.py`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,7 @@ from consmarl.sharing.options import Preset
 
 
 class PresetEntry(NamedTuple):
-    """What a preset's name stands for."""
+    """A preset's description and settings."""
 
     summary: str
     # for all methods that have action values and the setting; named as in TrainConfig, and `learn.NAME`; with
@@ -30,7 +31,7 @@ class PresetEntry(NamedTuple):
     settings: Mapping[str, Any]
 
 
-# A preset may set whatever can be left open, except for what decides which settings hold, and periods.
+# A preset may set anything that can be left open, except periods and settings that decide which others apply.
 NOT_FOR_PRESETS = frozenset({"sharing", "report_every", "evaluate_every", "checkpoint_every"})
 
 # Settings with one of these in front of their names hold only where agents share, "if_sharing.epsilon_anneal_steps", or
@@ -38,10 +39,10 @@ NOT_FOR_PRESETS = frozenset({"sharing", "report_every", "evaluate_every", "check
 IF_SHARING, IF_TAUGHT = "if_sharing.", "if_taught."
 
 PRESETS: dict[Preset, PresetEntry] = {
-    Preset.PAPER: PresetEntry("as the paper says; its figures are made with it", {}),
-    Preset.RELEASE: PresetEntry("as the authors' code does", {}),
+    Preset.PAPER: PresetEntry("as in the paper; used for its figures", {}),
+    Preset.RELEASE: PresetEntry("as in the authors' code", {}),
     Preset.RECOMMENDED: PresetEntry(
-        "our choice of what learns best; the default",
+        "what learns best, in our experience; the default",
         {
             "learn.target": Target.OPTIMISTIC,
             "learn.trace_decay": 0.8,

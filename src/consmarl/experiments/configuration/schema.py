@@ -1,7 +1,7 @@
-"""The settings of a run: their names, types and descriptions, and what follows from them without building anything.
+"""The settings of a run: names, types and descriptions, and what follows from them without building anything.
 
-Each setting says where its default comes from: [P] the paper's table, [C] the authors' code, [ours]. The preset
-`recommended` has others, all of them ours: `presets`. None leaves a setting to preset, method, world and length.
+Each setting names the source of its default: [P] the paper's table, [C] the authors' code, [ours]. The preset
+`recommended` has different ones, all ours: `presets`. None leaves a setting to preset, method, environment and length.
 """
 
 import dataclasses
@@ -26,122 +26,122 @@ from consmarl.sharing.options import Preset
 from consmarl.training.exploration import LinearSchedule
 
 USUAL_ENVS = 4  # episodes side by side
-# Settings that a preset gives for long runs: `round_episodes` and `sharing_start` fit them to the run.
+# Preset settings meant for long runs: `round_episodes` and `sharing_start` fit them to the run.
 FITTED = frozenset({"num_envs", "share.start_episode"})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides what a run does; `config.TrainConfig` checks whether it goes together."""
+    """Everything that determines what a run does; `config.TrainConfig` checks that it is consistent."""
 
     method: Annotated[str, OneOf(METHODS)] = "iql"
-    """How to learn and share; `consmarl list` says what each does. adhoc-td and cons learn as iql does."""
+    """How to learn and share; `consmarl list` describes each. adhoc-td and cons learn like iql."""
     env: str = "pgm-3ag"
     """World to learn in; `consmarl list` shows them. Others' are pettingzoo:MODULE and lbforaging:ID."""
     set: tuple[str, ...] = ()
-    """Parameters of the world, such as num_agents=4 grid=9,9."""
+    """Parameters of the environment, such as num_agents=4 grid=9,9."""
     episodes: int = 40_000
-    """Episodes to play [C: 50,000 to 100,000 by world]."""
+    """Episodes to play [C: 50,000 to 100,000, depending on the environment]."""
     seed: int = 0
-    """Same seed, same bits."""
+    """Random seed; the same seed gives bit-identical results."""
     preset: Preset = Preset.RECOMMENDED
-    """Settings that belong together: what the paper says, what the authors' code does, or what learns best here [ours:
-    recommended]. Other options win over it."""
+    """Settings that belong together: as in the paper, as in the authors' code, or what learns best here [ours:
+    recommended]. Other options override it."""
     sharing: Annotated[str | None, OneOf(SHARINGS)] = None
-    """How to share knowledge; it goes with every method but ga-comm [ours: as the method's name says]."""
+    """How to share knowledge, with any method but ga-comm [ours: the mechanism of the method]."""
     share: ShareOptions = field(default_factory=ShareOptions)
-    """Single options of sharing."""
+    """Individual options of sharing."""
     learn: LearnOptions = field(default_factory=LearnOptions)
-    """Single options of methods."""
+    """Individual options of methods."""
     exploration: Annotated[str | None, OneOf(EXPLORATIONS)] = None
-    """How to try what does not look best [P: epsilon-greedy, and policy for ga-comm]."""
+    """How to explore [P: epsilon-greedy, and policy for ga-comm]."""
     explore: ExploreOptions = field(default_factory=ExploreOptions)
-    """Single options of ways to explore."""
+    """Individual options of explorations."""
     epsilon_start: float | None = None
-    """Probability of exploring at first [P: 1; C: 0.5 for ga-comm]."""
+    """Initial probability of exploring [P: 1; C: 0.5 for ga-comm]."""
     epsilon_end: float | None = None
     """Probability of exploring after `epsilon_anneal_steps` [P: 0.05; C: 0.02 for ga-comm]."""
     epsilon_anneal_steps: int | None = None
-    """Environment steps from the one to the other [P: 50,000; C: those of 750 episodes for ga-comm]."""
+    """Environment steps to go from epsilon_start to epsilon_end [P: 50,000; C: those of 750 episodes for ga-comm]."""
     epsilon_final: float | None = None
-    """Probability of exploring at the end of the run [P: as epsilon_end]."""
+    """Probability of exploring at the end of the run [P: epsilon_end]."""
     weights: Weights | None = None
-    """Networks of the agents' own or a shared one [C: shared in Find the Treasure, separate elsewhere; ours: shared for
-    vdn and qmix]."""
+    """Whether agents have separate networks or share one [C: shared in Find the Treasure, separate elsewhere; ours:
+    shared for vdn and qmix]."""
     reward_of: RewardOf | None = None
-    """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere; methods that learn a
-    value of the team have no choice]."""
+    """Whose reward an agent learns from [C: the team's in Find the Treasure, its own elsewhere; fixed for methods that
+    learn a team value]."""
     hidden_size: int | None = None
     """Width of the networks [P: 64]."""
     optimiser: OptimiserKind | None = None
-    """What makes steps of gradients [P: rmsprop]."""
+    """Optimiser of the networks [P: rmsprop]."""
     learning_rate: float | None = None
-    """Of the optimiser [P: 5e-4; C: 1e-4 for ga-comm]."""
+    """Learning rate of the optimiser [P: 5e-4; C: 1e-4 for ga-comm]."""
     learning_rate_end: float | None = None
-    """Share of the learning rate that is left at the end of the run; it falls in equal parts [P: 1, it does not]."""
+    """Fraction of the learning rate left at the end of the run; it decreases linearly [P: 1, constant]."""
     discount: float | None = None
-    """Gamma [P: 0.99]."""
+    """Discount factor gamma [P: 0.99]."""
     target_every_updates: int | None = None
     """Updates between copies to the target network [P: 200]."""
     batch_episodes: int | None = None
-    """Episodes in an update [P: 32]."""
+    """Episodes per update [P: 32]."""
     replay_episodes: int | None = None
-    """Episodes that replay holds [P: 10,000]."""
+    """Capacity of the replay buffer in episodes [P: 10,000]."""
     warmup_steps: int | None = None
-    """Environment steps stored before learning begins [C: 5,000]."""
+    """Environment steps stored before learning starts [C: 5,000]."""
     mirror_episodes: bool | None = None
-    """Whether to learn from mirrored and rotated episodes too [P: no]."""
+    """Whether to also learn from mirrored and rotated episodes [P: no]."""
     coverage_bonus: float | None = None
-    """Extra reward for each cell first seen in an episode; not in reported returns [P: 0]."""
+    """Extra reward for each cell first seen in an episode; excluded from reported returns [P: 0]."""
     coverage_after: float | None = None
-    """Share of the run after which that bonus counts [ours: 0]."""
+    """Fraction of the run after which that bonus applies [ours: 0]."""
     bootstrap_time_limit: bool | None = None
-    """Whether value follows an episode that only ran out of time [P: no]."""
+    """Whether to bootstrap when an episode only ran out of time [P: no]."""
     num_envs: int | None = None
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer where
-    `episodes` does not divide by it, and 1 where the world steps in Python or the method has no replay]."""
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer if
+    `episodes` is not divisible by it, and 1 if the environment steps in Python or the method has no replay]."""
     report_every: int | None = None
-    """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, 200 at
-    most]."""
+    """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, at most
+    200]."""
     evaluate_every: int | None = None
     """Episodes between evaluations [C: 100; P: 10,000; ours: a 40th of the run]."""
     evaluation_episodes: int = 100
-    """Greedy episodes in an evaluation [P, C: 10]."""
+    """Greedy episodes per evaluation [P, C: 10]."""
     final_episodes: int = 400
     """Greedy episodes in the evaluation after training [P: 400, for its figure of boxes and items]."""
     checkpoint_every: int | None = None
     """Episodes between checkpoints [ours: an eighth of the run]."""
     keep_checkpoints: int = 2
-    """How many checkpoints to keep [ours]."""
+    """Number of checkpoints to keep [ours]."""
     tensorboard: bool = True
-    """Whether to write TensorBoard events beside the rows [ours]."""
+    """Whether to write TensorBoard events as well [ours]."""
     record: tuple[int, ...] = ()
-    """Numbers of episodes, counted from 0, whose exchanges are written to the run's directory [ours]."""
+    """Numbers of episodes, counted from 0, whose exchanges are recorded in the run's directory [ours]."""
     teachers: str = ""
-    """Run or policy file of experienced agents. They hold all seats but those of `newcomers`: they act and teach, and
-    neither explore nor learn [ours: nobody's]."""
+    """Run or policy file of experienced agents, who take all seats except those of `newcomers`: they act and teach, but
+    neither explore nor learn [ours: none]."""
     newcomers: tuple[int, ...] = ()
-    """Agents who learn among `teachers`, or whose seats others take at `join` [ours: agent 0]."""
+    """Agents that learn among `teachers`, or whose seats are taken over at `join` [ours: agent 0]."""
     join: int = 0
-    """Episodes after which newcomers take their seats, and begin from nothing among agents who go on learning [ours: 0,
+    """Episodes after which newcomers take their seats and start from scratch among agents that go on learning [ours: 0,
     nobody joins]."""
     devices: int = 1
-    """Devices that share the agents of this run [ours]."""
+    """Devices that the run's agents are distributed over [ours]."""
     by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
-    """Settings that nobody set and whose defaults are filled in; `resolved` keeps it."""
+    """Settings that were not set and have their defaults filled in; kept by `resolved`."""
 
     def __post_init__(self) -> None:
-        """Bring what was given into its types."""
+        """Convert values to their types."""
         settle(self)
 
     @property
     def entry(self) -> MethodEntry:
-        """What the method's name stands for."""
+        """The registered method."""
         return METHODS[self.method]
 
     @property
     def sharing_kind(self) -> str:
-        """How knowledge is shared: `sharing`, or what the method brings."""
+        """The sharing mechanism: `sharing`, or the method's own."""
         return self.sharing or self.entry.sharing
 
     @property
@@ -150,18 +150,18 @@ class Settings:
         return self.sharing_kind != NOBODY
 
     def has_setting(self, name: str) -> bool:
-        """Whether a setting means anything to this method with its sharing and exploration."""
+        """Return whether a setting applies to this method with its sharing and exploration."""
         return self.entry.has_setting(name, self.sharing_kind, self.exploration_kind)
 
     def experts(self, num_agents: int) -> tuple[int, ...]:
-        """Return which agents of a team of so many are experienced from the start."""
+        """Return which agents of a team of this size are experienced from the start."""
         if not self.teachers:
             return ()
         return tuple(agent for agent in range(num_agents) if agent not in self.those_new)
 
     @property
     def those_new(self) -> tuple[int, ...]:
-        """The agents who are new, from the start or later; none where all begin together."""
+        """The agents that are new, from the start or later; none if all start together."""
         return (self.newcomers or (0,)) if self.teachers or self.join else ()
 
     @property
@@ -171,18 +171,18 @@ class Settings:
 
     @property
     def exploration_kind(self) -> str:
-        """How agents explore: `exploration`, or what preset and method bring."""
+        """The exploration: `exploration`, or that of preset or method."""
         own = "epsilon-greedy" if self.entry.is_value_based else "policy"
         return self.exploration or str(self.by_preset.get("exploration", own))
 
     def with_preset(self) -> Self:
-        """Return it with what its preset sets, where nobody set it, but for what has to fit the run's length."""
+        """Return a copy with the preset's values for open settings, except those that must fit the run's length."""
         there = every_setting(self)
         found = {name: value for name, value in self.by_preset.items() if there[name] is None and name not in FITTED}
         return changed(self, found) if found else self
 
     def epsilon(self, episode_limit: int) -> LinearSchedule:
-        """Return how much is explored when, in a world with so many steps an episode."""
+        """Return the exploration schedule for an environment with this many steps per episode."""
         there = self.with_preset()
         own = {"start": there.epsilon_start, "end": there.epsilon_end, "anneal_steps": there.epsilon_anneal_steps}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
@@ -193,21 +193,21 @@ class Settings:
 
     @property
     def sharing_start(self) -> int | None:
-        """After which episode sharing begins: `share.start_episode`, or its default; None where nobody shares."""
+        """The episode after which sharing starts: `share.start_episode` or its default; None if nobody shares."""
         if self.teachers and self.share.start_episode is None and self.has_setting("share.start_episode"):
-            return 0  # experienced teachers have something to say from the start
+            return 0  # experienced teachers can advise from the start
         usual = self.by_preset.get("share.start_episode")
         return self.share.start(self.sharing_kind, self.preset, self.episodes, usual)
 
     @property
     def mechanism(self) -> Sharing:
-        """How knowledge is shared, with all its options."""
+        """The sharing mechanism, with all its options."""
         share = self.with_preset().share.changed({"start_episode": self.sharing_start})
         return share.mechanism(self.sharing_kind, self.preset)
 
     @property
     def round_episodes(self) -> int:
-        """How many episodes a round plays: `num_envs`, or its default."""
+        """Number of episodes per round: `num_envs` or its default."""
         if self.num_envs is not None:
             return self.num_envs
         if is_foreign(self.env) or self.entry.learner.is_on_policy:
@@ -216,7 +216,7 @@ class Settings:
 
     @property
     def chunk_episodes(self) -> int:
-        """How many episodes lie between rows: `report_every`, or what divides the run best."""
+        """Number of episodes between rows: `report_every`, or a divisor of the run's length."""
         if self.report_every is not None:
             return self.report_every
         wished = min(200, max(20, self.episodes // 200))
@@ -226,15 +226,15 @@ class Settings:
 
     @property
     def evaluation_period(self) -> int:
-        """How many episodes lie between evaluations."""
+        """Number of episodes between evaluations."""
         return self.evaluate_every or _share_of(self.episodes, 40, self.chunk_episodes)
 
     @property
     def checkpoint_period(self) -> int:
-        """How many episodes lie between checkpoints."""
+        """Number of episodes between checkpoints."""
         return self.checkpoint_every or _share_of(self.episodes, 8, self.chunk_episodes)
 
 
 def _share_of(episodes: int, parts: int, chunk: int) -> int:
-    """Return about a part of a run, in whole chunks."""
+    """Return about 1/`parts` of a run, in whole chunks."""
     return max(round(episodes / parts / chunk), 1) * chunk

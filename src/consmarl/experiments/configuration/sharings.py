@@ -1,4 +1,4 @@
-"""Ways of sharing knowledge, by name, and their options: departures from a preset."""
+"""Sharing mechanisms by name, and the options that override a preset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from consmarl.sharing.mechanism import Mechanism, fitted_start
 from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import Preset
 
-NOBODY = "none"  # the name of the way in which nobody shares
+NOBODY = "none"  # the name for no sharing
 
 
 @dataclass(frozen=True)
 class SharingEntry:
-    """What a name stands for."""
+    """A registered sharing mechanism."""
 
     summary: str
     mechanism: type[Sharing]
@@ -30,23 +30,23 @@ class SharingEntry:
         return option_names(self.mechanism)
 
     def build(self, preset: Preset, **options: Any) -> Sharing:
-        """Build it with the settings of a preset, changed by options."""
+        """Build it with the settings of a preset, overridden by options."""
         if issubclass(self.mechanism, Mechanism):
             return self.mechanism.preset(preset, **options)
         return self.mechanism(**options)
 
 
-SHARINGS: Registry[SharingEntry] = Registry("way of sharing")
+SHARINGS: Registry[SharingEntry] = Registry("sharing mechanism")
 
 
 def register_sharing(name: str, mechanism: type[Sharing], summary: str = "") -> None:
-    """Make a way of sharing knowledge known by a name.
+    """Register a sharing mechanism under a name.
 
     `mechanism` is a frozen dataclass derived from `sharing.interface.Sharing`. Most derive from `Mechanism`, which
-    counts, asks and pays, or from `Cons`. Its fields become options, `--share.NAME`; what is written under a field
-    describes it. `PRESETS` of a `Mechanism` says in what presets depart from the fields' defaults.
+    handles counting, asking and budgets, or from `Cons`. Its fields become options `--share.NAME`, described by the
+    strings below them. `PRESETS` of a `Mechanism` has the presets' differences from the fields' defaults.
     """
-    what = f"the way of sharing {name!r}"
+    what = f"the sharing mechanism {name!r}"
     check_record(what, mechanism, Sharing)
     check_options(what, mechanism)
     joined({each: entry.mechanism for each, entry in SHARINGS.items() if each != name} | {name: mechanism})
@@ -54,19 +54,19 @@ def register_sharing(name: str, mechanism: type[Sharing], summary: str = "") -> 
 
 
 class ShareOptions(Options):
-    """Departures from the preset."""
+    """Options of sharing that override the preset."""
 
     group = "share"
 
     @classmethod
     def known(cls) -> Mapping[str, OptionField]:
-        """Return the options of all ways of sharing."""
+        """Return the options of all sharing mechanisms."""
         return joined({name: entry.mechanism for name, entry in SHARINGS.items()})
 
     def start(self, kind: str, preset: Preset, episodes: int, usual: int | None = None) -> int | None:
-        """Return after which episode of a run sharing begins; None where nobody shares or it has no start.
+        """Return the episode after which sharing starts; None if nobody shares or the mechanism has no start.
 
-        `usual` is when it begins in a long run, by default as the mechanism has it in this preset.
+        `usual` is the start in a long run, by default the mechanism's in this preset.
         """
         if "start_episode" not in SHARINGS[kind].options:
             return None
@@ -84,11 +84,11 @@ class ShareOptions(Options):
             if name not in entry.options:
                 owners = self.known()[name].owners
                 if kind == NOBODY:
-                    raise UsageError(f"share.{name} is set, and nobody shares: choose --method {' or '.join(owners)}.")
-                raise UsageError(f"share.{name} is an option of {' and '.join(owners)}: {kind} has no such thing.")
+                    raise UsageError(f"share.{name} is set, but nobody shares: choose --method {' or '.join(owners)}.")
+                raise UsageError(f"share.{name} is an option of {' and '.join(owners)}, not of {kind}.")
         return entry.build(preset, **given)
 
 
 register_sharing(NOBODY, NoSharing, "nobody asks")
-register_sharing("adhoc-td", AdHocTD, "teachers tell their best action, and students do what most of them say")
-register_sharing("cons", Cons, "teachers tell their best and worst actions, and students take both in with caution")
+register_sharing("adhoc-td", AdHocTD, "teachers name their best action, and students follow the majority")
+register_sharing("cons", Cons, "teachers name their best and worst actions, and students weigh both with caution")

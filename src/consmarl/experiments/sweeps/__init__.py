@@ -1,1 +1,1 @@
-"""Many runs: what is to be run, the paper's studies, and the workers that do it."""
+"""Sweeps of many runs: plans, the paper's studies, and the workers that execute them."""

@@ -30,13 +30,13 @@ def sweep(
     workers: int | None = None,
     ray: str | None = None,
 ) -> SweepResult:
-    """Run methods × environments × seeds × options, or a study of the paper; what is finished is not run again.
+    """Run methods × environments × seeds × options, or a study of the paper; finished runs are not repeated.
 
     `options` are settings of all runs, named as in `TrainConfig`: {"episodes": 4000, "share.temperature": 0.3}. `vary`
-    names settings with several values each, `set` parameters of the environments. A `study` brings all of these, and
-    its seeds unless others are given. Runs go to `out`, `workers` of them at once, or to a Ray cluster.
+    maps settings to several values each; `set` are parameters of the environments. A `study` defines all of these, and
+    its seeds unless others are given. Runs are written to `out`, by `workers` processes at once or on a Ray cluster.
 
-    What is returned has a row for each run: `sweep(...).runs[0].result["return"]`.
+    The result has a row per run: `sweep(...).runs[0].result["return"]`.
     """
     planned = _planned(tuple(methods), tuple(envs), tuple(seeds), options, vary, set, study, scale)
     place = Path(out) if out is not None else default_directory(study, scale, tuple(map("=".join, _pairs(options))))
@@ -55,7 +55,7 @@ def _planned(
 ) -> list[PlannedRun]:
     if study is not None:
         if methods or envs or vary or parameters:
-            raise UsageError("a study brings its own methods, envs, vary and set: leave them out.")
+            raise UsageError("a study has its own methods, envs, vary and set: leave them out.")
         refuse_own(options, study)
         whole = find_study(study).sweep(scale, options)
         return (with_seeds(whole, seeds) if seeds else whole).runs()

@@ -1,4 +1,4 @@
-"""What `consmarl sweep` does: make a plan of what was asked for, do it, and sum it up."""
+"""The command `consmarl sweep`: plan the requested runs, execute them, and summarise."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ from consmarl.experiments.sweeps.sweep_file import sweep_from_file
 
 
 def sweep(request: SweepRequest) -> int:
-    """Do what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
+    """Run what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
     workers = workers_for(request.workers, request.ray)
@@ -39,31 +39,31 @@ def sweep(request: SweepRequest) -> int:
 
 
 def carried_out(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
-    """Find mistakes, then do the runs that are missing."""
+    """Check the plan, then execute the runs that are missing."""
     try:
         check(runs, out)
         _warn_of_silence(runs)
-        tell_if_not_kept()  # as the workers will, where nobody sees it
+        tell_if_not_kept()  # the workers do the same, but unseen
         return conduct(runs, out, workers)
     finally:
         workers.close()
 
 
 def check(runs: list[PlannedRun], out: Path) -> None:
-    """Find mistakes before the first run, and not an hour into the sweep; nothing is compiled or written for it."""
+    """Find mistakes before the first run rather than an hour into the sweep; nothing is compiled or written."""
     for run in runs:
         run.config.trainer()
-    place = next(each for each in (out, *out.parents) if each.exists())  # where the directory is, or would be made
+    place = next(each for each in (out, *out.parents) if each.exists())  # where the directory is or would be created
     if not place.is_dir() or not os.access(place, os.W_OK):
-        raise UsageError(f"cannot write to {out}: {place} is not a directory that you may write to.")
+        raise UsageError(f"cannot write to {out}: {place} is not a writable directory.")
 
 
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
-    """Return the runs that are asked for."""
+    """Return the requested runs."""
     by_hand = [name for name in ("methods", "envs", "vary", "set") if getattr(request, name)]
     for other, brought in (("study", by_hand), ("config", [name for name in by_hand if name != "envs"])):
         if getattr(request, other) is not None and brought:
-            raise UsageError(f"--{other} brings its own {brought[0]}: leave one of them out.")
+            raise UsageError(f"--{other} has its own {brought[0]}: leave one of them out.")
     if request.study is not None and request.config is not None:
         raise UsageError("--study and --config both say what to run: leave one of them out.")
     if request.study is None and request.scale != 1:
@@ -75,12 +75,10 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
         return (with_seeds(planned, request.seeds) if request.seeds else planned).runs()
     if request.config is not None:
         if request.seeds or request.options:
-            raise UsageError("--config brings its own seeds and options: change them in the file.")
+            raise UsageError("--config has its own seeds and options: change them in the file.")
         planned = sweep_from_file(request.config, trust=request.trust or request.envs)
         if request.envs and set(request.envs) != set(planned.envs):
-            raise UsageError(
-                f"--config brings its own envs, {', '.join(planned.envs)}: repeat them, or leave --envs out."
-            )
+            raise UsageError(f"--config has its own envs, {', '.join(planned.envs)}: repeat them, or leave --envs out.")
         return planned.runs()
     if not request.methods:
         raise UsageError(
@@ -93,7 +91,7 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
 
 
 def default_directory(study: str | None, scale: float, options: tuple[str, ...]) -> Path:
-    """Return where a sweep goes: studies share a directory, as they share runs."""
+    """Return a sweep's directory; studies share one, as they share runs."""
     if study is None:
         return Path("runs") / "sweep"
     parts = ["paper", *([] if scale == 1 else [f"scale-{scale:g}"]), *spelled_alike(options)]
@@ -101,7 +99,7 @@ def default_directory(study: str | None, scale: float, options: tuple[str, ...])
 
 
 def workers_for(workers: int | None, ray: str | None) -> Workers:
-    """Return those who do the runs: so many processes at once on this machine, or a Ray cluster."""
+    """Return the workers that execute the runs: this many processes on this machine, or a Ray cluster."""
     if ray is None:
         if workers is not None:
             validation.whole_number("workers", workers, least=1)
@@ -119,14 +117,14 @@ def with_seeds(planned: Sweep, seeds: tuple[int, ...]) -> Sweep:
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """Read 0.1,0.3 as two values, and words with commas in between likewise."""
+    """Read 0.1,0.3 as two values, and likewise words separated by commas."""
     if isinstance(value, tuple | list):
         return tuple(value)
     return tuple(value.split(",")) if isinstance(value, str) else (value,)
 
 
 def _warn_of_silence(runs: list[PlannedRun]) -> None:
-    """Say which runs will be over before sharing begins, once for all seeds."""
+    """Warn of runs that will end before sharing starts, once for all seeds."""
     found: dict[tuple[str, str], None] = {}
     for run in runs:
         if sentence := why_nobody_shares(run.config):
@@ -150,4 +148,4 @@ def _print_result(result: SweepResult) -> None:
     for name, error in result.errors.items():
         console.print(f"{name} failed: {error}", markup=False, soft_wrap=True)
     if not result.is_complete:
-        console.print("The same command again runs what is missing.")
+        console.print("Repeat the command to run what is missing.")

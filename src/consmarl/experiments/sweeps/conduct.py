@@ -1,4 +1,4 @@
-"""Running a sweep: hand out what is missing, look on, tell of what failed."""
+"""Execute a sweep: hand out the missing runs, watch them, and report failures."""
 
 import signal
 import threading
@@ -26,7 +26,7 @@ SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Workers(Protocol):
-    """Whoever does the runs."""
+    """Something that executes runs."""
 
     description: str
 
@@ -37,17 +37,17 @@ class Workers(Protocol):
         """Start a run."""
 
     def ended(self) -> Iterator[tuple[Job, Outcome]]:
-        """Yield the runs that have ended since."""
+        """Yield the runs that have ended since the last call."""
 
     def stop(self) -> None:
-        """Ask all runs to save themselves."""
+        """Ask all runs to save their state and stop."""
 
     def close(self) -> None:
-        """Give back what was taken."""
+        """Release all resources."""
 
 
 class SweptRun(NamedTuple):
-    """A run of a sweep, and what it came to."""
+    """A run of a sweep, and its outcome."""
 
     name: str
     path: Path
@@ -57,25 +57,25 @@ class SweptRun(NamedTuple):
 
     @property
     def result(self) -> dict[str, Any]:
-        """What it reached in the end, as its result.json says; nothing of a run that has not finished."""
+        """The contents of its result.json; empty if it has not finished."""
         return read_json_object_if_any(self.path / RESULT) or {}
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What became of a sweep."""
+    """The outcome of a sweep."""
 
     out: Path
     runs: tuple["SweptRun", ...]
 
     @property
     def states(self) -> "Counter[str]":
-        """How many runs are in which state."""
+        """Number of runs in each state."""
         return Counter(run.state for run in self.runs)
 
     @property
     def errors(self) -> dict[str, str]:
-        """Why runs failed, by name."""
+        """Errors of failed runs, by name."""
         return {run.name: run.error for run in self.runs if run.error is not None}
 
     @property
@@ -85,7 +85,7 @@ class SweepResult:
 
 
 def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
-    """Do the runs that are missing; those that are finished stay as they are, those begun go on."""
+    """Execute the runs that are missing: finished ones stay as they are, interrupted ones are resumed."""
     check_against(out, runs)
     with held(out, "a sweep"):
         views = [RunView(run.name, out / run.name, run.config.episodes) for run in runs]
@@ -115,7 +115,7 @@ def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
 
 
 def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], screen: SweepScreen) -> None:
-    """Keep the workers busy until all is done, or until somebody asks to stop."""
+    """Keep the workers busy until everything is done, or until interrupted."""
     queue, num_running = list(jobs), 0
     with _first_interrupt() as interrupt:
         is_stopping = False
@@ -124,12 +124,12 @@ def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], scre
                 is_stopping = True
                 queue.clear()
                 workers.stop()
-                screen.say("stopping: runs save themselves; once more to stop at once.")
+                screen.say("stopping: runs are saving their state; interrupt again to stop at once.")
             while queue and workers.has_room():
                 job = queue.pop(0)
                 try:
                     workers.start(job)
-                except UsageError as error:  # no room for a log, say: the others may have some
+                except UsageError as error:  # e.g. no disk space for its log; others may still work
                     views[job.name].end("failed", str(error))
                     screen.tell(views[job.name])
                     continue
@@ -145,7 +145,7 @@ def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], scre
 
 @contextmanager
 def _first_interrupt() -> Iterator[threading.Event]:
-    """Note the first Ctrl-C or request to end; the next one is the usual kind."""
+    """Note the first Ctrl-C or SIGTERM; the next one has its usual effect."""
     noted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield noted

@@ -1,4 +1,4 @@
-"""A run that a sweep hands to a worker, the process that does it, and how that ended."""
+"""A run that a sweep hands to a worker, the worker's process, and how it ended."""
 
 import json
 import os
@@ -25,33 +25,33 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker has to know."""
+    """Everything that a worker needs to know."""
 
     name: str
-    out: Path  # absolute: it may be done from elsewhere
+    out: Path  # absolute, as the worker may run elsewhere
     config: str  # JSON
     label: str | None = None
-    trust: str = ""  # the environment of somebody else's that may be run: `environments.trust.passed_on`
+    trust: str = ""  # the third-party environment that may be run: `environments.trust.passed_on`
     plugins: tuple[str, ...] = ()  # modules and files to import first
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
 
 
-# For a run that has no core to itself: XLA's threads cost more than they give at this size.
+# For a run without a core of its own: at this size, XLA's threads cost more than they gain.
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
 class WorkerProcess:
-    """The process that does a job."""
+    """The process that executes a job."""
 
     def __init__(self, job: Job, core: int | None) -> None:
-        """Start it; what it says goes to the run's log."""
+        """Start it; its output goes to the run's log."""
         self.job, self.core = job, core
         flags = {} if core is not None else {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {_ONE_THREAD}".strip()}
         with explained(job.out):
             job.out.mkdir(parents=True, exist_ok=True)
             refuse_links(job.out)
             (job.out / FAILURE).unlink(missing_ok=True)
-            # a worker that is interrupted while it imports JAX would crash, or not notice
+            # a worker interrupted while importing JAX would crash or miss the signal
             with (job.out / LOG).open("ab") as log, holding_interrupts():
                 self.process = subprocess.Popen(
                     [*python_command(), "-m", "consmarl.experiments.sweeps.worker"],
@@ -59,11 +59,11 @@ class WorkerProcess:
                     stdout=log,
                     stderr=log,
                     env=os.environ | flags | {"PYTHONPATH": python_path()},
-                    process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the sweep, which passes it on
+                    process_group=0 if os.name == "posix" else None,  # Ctrl-C goes to the sweep, which passes it on
                 )
         told = {"out": str(job.out), "config": job.config, "label": job.label, "trust": job.trust,
                 "plugins": job.plugins, "command": job.command}  # fmt: skip
-        # left open: the worker ends when this process does
+        # left open: the worker exits when this process does
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
         _input(self.process).flush()
 
@@ -76,13 +76,13 @@ class WorkerProcess:
         return outcome_of(self.job.out, code)
 
     def stop(self) -> None:
-        """Ask it to save itself and end."""
+        """Ask it to save its state and exit."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
 
 
 def outcome_of(out: Path, code: int) -> Outcome:
-    """Put a process's end into words."""
+    """Interpret a process's exit code."""
     if code == 0:
         return Outcome("finished")
     if code == 128 + signal.SIGINT:
@@ -95,7 +95,7 @@ def outcome_of(out: Path, code: int) -> Outcome:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
 def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""Workers on this machine: one process a core."""
+"""Workers on this machine: one process per core."""
 
 import os
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ def usable_cores() -> list[int]:
 
 
 class LocalWorkers:
-    """Processes, each on a core of its own where the system can pin."""
+    """Processes, each pinned to its own core if the system supports it."""
 
     def __init__(self, num_workers: int | None = None) -> None:
-        """Take so many cores, or all that there are; more workers than cores share them."""
+        """Use this many cores, or all; surplus workers share cores."""
         cores = usable_cores()
         can_pin = hasattr(os, "sched_setaffinity") and (num_workers or 1) <= len(cores)
         self._free: list[int | None] = list(cores[:num_workers]) if can_pin else [None] * (num_workers or len(cores))
@@ -33,7 +33,7 @@ class LocalWorkers:
         self._running.append(WorkerProcess(job, self._free.pop(0)))
 
     def ended(self) -> Iterator[tuple[Job, Outcome]]:
-        """Yield the runs that have ended since."""
+        """Yield the runs that have ended since the last call."""
         for worker in list(self._running):
             outcome = worker.outcome()
             if outcome is not None:
@@ -42,7 +42,7 @@ class LocalWorkers:
                 yield worker.job, outcome
 
     def stop(self) -> None:
-        """Ask all runs to save themselves."""
+        """Ask all runs to save their state and stop."""
         for worker in self._running:
             worker.stop()
 

@@ -1,4 +1,4 @@
-"""A sweep as data: worlds × methods × options × seeds, and the runs that they come to."""
+"""A sweep as data: environments × methods × options × seeds, and the resulting runs."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from consmarl.experiments.configuration.methods import METHODS
 from consmarl.experiments.directory import read_config
 from consmarl.files import CONFIG
 
-# Settings that a sweep makes itself, with what to write on the command line and in a sweep's file.
+# Settings that a sweep sets itself, and what to use instead on the command line and in a sweep file.
 _OWN = {
     "method": '--methods, or "methods" in a file',
     "env": '--envs, or "envs" in a file',
@@ -26,16 +26,16 @@ _OWN = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One of the things that a sweep compares: settings, and what to call them."""
+    """One of the things that a sweep compares: settings and a name."""
 
     name: str  # in paths
     options: Mapping[str, Any] = field(default_factory=dict)
-    label: str | None = None  # in reports; None leaves it to the report
+    label: str | None = None  # in reports; None lets the report choose
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run that a sweep wants: where, how, and what reports call it."""
+    """One run of a sweep: its directory, configuration and name in reports."""
 
     name: str  # its directory inside the sweep's
     config: TrainConfig
@@ -44,7 +44,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Worlds × variants × seeds, on top of common settings."""
+    """Environments × variants × seeds, on top of common settings."""
 
     envs: tuple[str, ...]
     variants: tuple[Variant, ...]
@@ -52,7 +52,7 @@ class Sweep:
     base: TrainConfig = field(default_factory=TrainConfig)
 
     def __post_init__(self) -> None:
-        """Check that there is something to do, and nothing twice."""
+        """Check that there is something to run, and nothing twice."""
         for name in ("envs", "variants", "seeds"):
             values = [getattr(each, "name", each) for each in getattr(self, name)]
             if not values:
@@ -63,7 +63,7 @@ class Sweep:
             validation.whole_number("each seed", seed, least=0)
 
     def runs(self) -> list[PlannedRun]:
-        """Return the runs, one seed of everything before the next, so that half a sweep can be compared too."""
+        """Return the runs, ordered by seed, so that half a sweep can be compared, too."""
         return [
             PlannedRun(
                 f"{env.replace(':', '-')}/{variant.name}/seed-{seed}",
@@ -77,7 +77,7 @@ class Sweep:
 def variants_of(
     methods: tuple[str, ...], vary: Mapping[str, tuple[Any, ...]], options: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Variant, ...]:
-    """Return methods × values of options, with other options in common; those of sharing reach who has them."""
+    """Return methods × values of options, with common options; each method gets only those that it has."""
     refuse_own((*vary, *options))
     for name in vary:
         if name in options:
@@ -97,16 +97,16 @@ def variants_of(
 
 
 def refuse_own(names: Iterable[str], study: str | None = None) -> None:
-    """Refuse settings that a sweep makes itself: a run would not be what its directory says."""
+    """Refuse settings that the sweep sets itself: a run would contradict its directory's name."""
     for name in names:
         if name in _OWN and study is not None and name != "seed":
-            raise UsageError(f"the study {study} brings its own {name}: leave it out, or sweep without --study.")
+            raise UsageError(f"the study {study} has its own {name}: leave it out, or sweep without --study.")
         if name in _OWN:
             raise UsageError(f"a sweep sets {name} itself: use {_OWN[name]}.")
 
 
 def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options but for those that this method has no use for, or no choice of."""
+    """Return the options without those that do not apply to this method."""
     entry = METHODS[method]
     put_on = {"sharing": options["sharing"]} if "sharing" in options and entry.is_value_based else {}
     sharing = TrainConfig(method=method).with_options(put_on).sharing_kind
@@ -114,17 +114,17 @@ def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_against(out: Path, runs: list[PlannedRun]) -> None:
-    """Refuse to go on with runs that were begun with other settings."""
+    """Refuse to continue runs that were started with other settings."""
     for run in runs:
         if not (out / run.name / CONFIG).is_file():
             continue
         there, wanted = read_config(out / run.name).resolved(), run.config.resolved()
         now = every_setting(wanted)
         for name, old in every_setting(there).items():
-            is_open = now[name] is None and name in there.by_default  # it hangs on a world that is not built for this
+            is_open = now[name] is None and name in there.by_default  # depends on an environment that is not built here
             if old != now[name] and not is_open:
                 raise UsageError(
-                    f"{out / run.name} was begun with {name} {_shown(old)}, and now it should be {_shown(now[name])}: "
+                    f"{out / run.name} was started with {name} {_shown(old)}, and now {_shown(now[name])} is wanted: "
                     f"name another directory."
                 )
 

@@ -1,7 +1,7 @@
-"""Workers on a Ray cluster: each run is a task of one core, done by a process of its own on some node.
+"""Workers on a Ray cluster: each run is a task with one core, executed by a separate process on some node.
 
-All nodes have to see the sweep's directory under the same path, as on a shared file system. A task whose node or worker
-dies is given to another by Ray, and goes on from the run's last checkpoint.
+All nodes must see the sweep's directory under the same path, e.g. on a shared file system. If a node or worker dies,
+Ray reassigns its task, which then continues from the run's last checkpoint.
 """
 
 import logging
@@ -16,11 +16,11 @@ from consmarl.experiments.sweeps.job import Job, Outcome, WorkerProcess
 STOP = ".stop"
 SECONDS_BETWEEN_LOOKS = 0.2
 SECONDS_TO_REACH = 10.0
-RETRIES = 5  # of runs whose worker or node dies
+RETRIES = 5  # of runs whose worker or node died
 
 
 def run_job(job: Job) -> Outcome:
-    """Do a job on whatever node this is, until it is done or a file in its directory asks it to stop."""
+    """Execute a job on this node until it is done or a file in its directory asks it to stop."""
     worker = None
     is_stopping = False
     while True:
@@ -37,7 +37,7 @@ def run_job(job: Job) -> Outcome:
 
 
 def _reach(address: str) -> None:
-    """See whether anybody listens at HOST:PORT: Ray itself would try for minutes."""
+    """Check that something listens at HOST:PORT; Ray itself would retry for minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.rpartition("/")[2], int(port)), timeout=SECONDS_TO_REACH).close()
@@ -47,7 +47,7 @@ class RayWorkers:
     """A Ray cluster's nodes."""
 
     def __init__(self, address: str) -> None:
-        """Join the cluster at an address, or with "auto" the one that runs here."""
+        """Connect to the cluster at an address, or with "auto" to the one running here."""
         try:
             import ray
         except ImportError:
@@ -68,16 +68,16 @@ class RayWorkers:
         self.description = f"a Ray cluster of {len(nodes)} nodes and {cores} cores"
 
     def has_room(self) -> bool:
-        """Ray keeps its own queue."""
+        """Return True: Ray has its own queue."""
         return True
 
     def start(self, job: Job) -> None:
-        """Hand a run to the cluster."""
+        """Submit a run to the cluster."""
         (job.out / STOP).unlink(missing_ok=True)
         self._tasks[self._run_job.remote(job)] = job
 
     def ended(self) -> Iterator[tuple[Job, Outcome]]:
-        """Yield the runs that have ended since."""
+        """Yield the runs that have ended since the last call."""
         if not self._tasks:
             return
         done, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
@@ -92,12 +92,12 @@ class RayWorkers:
                 yield job, Outcome("failed", f"lost by the cluster: {str(error).splitlines()[0]}")
 
     def stop(self) -> None:
-        """Ask all runs to save themselves: by a file, since Ray does not interrupt a task that is under way."""
+        """Ask all runs to save their state, through a file, since Ray does not interrupt running tasks."""
         for task, job in self._tasks.items():
             job.out.mkdir(parents=True, exist_ok=True)
             (job.out / STOP).touch()
-            self._ray.cancel(task)  # which keeps those that wait from beginning
+            self._ray.cancel(task)  # keeps waiting tasks from starting
 
     def close(self) -> None:
-        """Leave the cluster as it is."""
+        """Leave the cluster running."""
         self._ray.shutdown()

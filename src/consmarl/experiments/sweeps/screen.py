@@ -1,4 +1,4 @@
-"""A sweep on the screen: a live table of all runs, or a line a run where there is no terminal."""
+"""A sweep on the screen: a live table of all runs, or a line per run if there is no terminal."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from rich.text import Text
 from consmarl.experiments.progress import duration
 from consmarl.experiments.sweeps.views import RunView, seconds_to_go
 
-LINES_BESIDE = 6  # that the table leaves to title, summary and prompt
+LINES_BESIDE = 6  # left for title, summary and prompt
 _STYLES = {
     "running": "bold", "compiling": "cyan", "failed": "bold red", "stopped": "yellow", "finished": "green",
     "waiting": "dim",
@@ -24,7 +24,7 @@ class SweepScreen:
     """The table of a sweep."""
 
     def __init__(self, views: list[RunView], title: str) -> None:
-        """Take the runs to show."""
+        """Set the runs to show."""
         self._views, self._title = views, title
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
@@ -41,7 +41,7 @@ class SweepScreen:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the table as it is at the end."""
+        """Leave the final table on the screen."""
         self._next_look = 0.0
         self.refresh()
         if self._live is not None:
@@ -52,7 +52,7 @@ class SweepScreen:
         self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
     def tell(self, view: RunView) -> None:
-        """Print what became of a run, where there is no table to show it."""
+        """Print a run's outcome if there is no table to show it."""
         if self._live is None:
             reached = f", return {view.row['return']:.2f}" if "return" in view.row else ""
             done = sum(not each.is_ahead for each in self._views)
@@ -60,7 +60,7 @@ class SweepScreen:
                      f"  ({done} of {len(self._views)}{self._to_go()})")  # fmt: skip
 
     def refresh(self) -> None:
-        """Look at the runs, at most every other second, and draw."""
+        """Read the runs' progress, at most every other second, and redraw."""
         if self._live is None or time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + 2.0
@@ -70,8 +70,8 @@ class SweepScreen:
         self._live.update(Group(Text(self._title, style="dim"), self.table(), self._summary()), refresh=True)
 
     def table(self) -> Table:
-        """Return the table: what runs and what failed first, and no more than fits."""
-        table = Table("run", "state", "episodes", "return", "to go", box=None, pad_edge=False)
+        """Return the table, with running and failed runs first, cut to the height of the screen."""
+        table = Table("run", "state", "episodes", "return", "remaining", box=None, pad_edge=False)
         in_order = sorted(self._views, key=lambda view: _ORDER.index(view.shown_state))
         room = max(self._console.height - LINES_BESIDE, 5)
         for view in in_order[:room]:
@@ -92,6 +92,6 @@ class SweepScreen:
         return Text(", ".join(f"{counts[state]} {state}" for state in _ORDER if counts[state]) + self._to_go())
 
     def _to_go(self) -> str:
-        """Say how long the whole sweep will take from here, once that can be told."""
+        """Return the estimated remaining time of the whole sweep, once it is known."""
         seconds = seconds_to_go(self._views) if any(view.is_ahead for view in self._views) else None
         return "" if seconds is None else f"; about {duration(seconds)} to go"

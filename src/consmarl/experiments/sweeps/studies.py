@@ -1,7 +1,7 @@
 """The figures of the paper as data: which runs each needs, and how it is drawn.
 
-Numbers of episodes and seeds: the authors' README and the paper [P, C]; for FT-20 and FT-multi neither says any, and
-ours are those of FT. Seeds begin at 10, the default of the authors' code.
+Numbers of episodes and seeds are from the authors' README and the paper [P, C]; neither gives any for FT-20 and
+FT-multi, for which we use those of FT. Seeds start at 10, the default in the authors' code.
 """
 
 import enum
@@ -16,11 +16,11 @@ from consmarl.experiments.sweeps.plan import Sweep, Variant, fitting
 from consmarl.sharing.options import Preset
 
 FIRST_SEED = 10
-EPISODES_IN_STEPS_OF = 40  # so that a shortened run divides into rounds and rows
+EPISODES_IN_STEPS_OF = 40  # so that a shortened run divides evenly into rounds and rows
 
 
 class Plot(enum.Enum):
-    """What a figure draws."""
+    """What a figure shows."""
 
     CURVE = "curve"
     BUDGET = "budget"
@@ -48,7 +48,7 @@ class Study:
     name: str
     figure: int
     title: str
-    claim: str  # the paper's, in our words
+    claim: str  # the paper's claim, in our words
     env: str | None = None
     variants: tuple[Variant, ...] = ()
     episodes: int = 0
@@ -57,7 +57,7 @@ class Study:
     metric: str = "evaluation_return"
 
     def sweep(self, scale: float = 1.0, options: Mapping[str, Any] | None = None) -> Sweep:
-        """Return its runs, shortened by `scale`, with settings of one's own if wanted."""
+        """Return its runs, shortened by `scale`, optionally with other settings."""
         if self.env is None:
             raise UsageError(f"the study {self.name} needs no runs: `consmarl report --study {self.name}` draws it.")
         check_scale(scale)
@@ -66,7 +66,7 @@ class Study:
         return Sweep((self.env,), variants, tuple(range(FIRST_SEED, FIRST_SEED + self.num_seeds)), base)
 
     def description(self, scale: float = 1.0) -> dict[str, Any]:
-        """Return what a report has to know, in plain JSON."""
+        """Return what a report needs to know, as plain JSON."""
         command = f"consmarl sweep --study {self.name}" + ("" if scale == 1 else f" --scale {scale:g}")
         return {
             "name": self.name, "title": self.title, "figure": self.figure, "plot": self.plot.value,
@@ -78,18 +78,18 @@ class Study:
 
 
 def check_scale(scale: float) -> None:
-    """A study can be shortened, and not stretched."""
+    """Check that a scale shortens a study rather than lengthens it."""
     if not 0 < scale <= 1:
         raise UsageError(f"scale must be above 0 and at most 1, such as 0.1, not {scale}.")
 
 
 def _with(variant: Variant, options: Mapping[str, Any]) -> Variant:
-    """Add settings of one's own, where the method has them; what makes the variant stays."""
+    """Add other settings that the method has; the variant's own settings take precedence."""
     return Variant(variant.name, fitting(variant.options["method"], options) | dict(variant.options), variant.label)
 
 
 def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
-    """Shorten all that is counted in episodes, steps or requests by the same factor."""
+    """Shorten everything that is counted in episodes, steps or requests by the same factor."""
     config = base.with_options(variant.options)
     options = dict(variant.options)
     if scale != 1:
@@ -118,7 +118,7 @@ _STUDIES: tuple[Study, ...] = (
     Study("pgm-6ag", 1, "Patient Gold Miner with six agents",
           "CONS learns best, and reaches the level of AdHocTD and IQL in half the episodes.", **_PGM_6AG, **_ALL),
     Study("pgm-3ag", 2, "Patient Gold Miner with three agents",
-          "CONS is further ahead than with six agents, and every baseline relatively worse.", **_PGM_3AG, **_ALL),
+          "CONS leads by more than with six agents, and every baseline does relatively worse.", **_PGM_3AG, **_ALL),
     Study("pgm-6ag-budget", 3, "Requests with six gold miners", "CONS uses 30.1 % of the requests that AdHocTD uses.",
           **_PGM_6AG, **_TEACHERS),
     Study("pgm-3ag-budget", 4, "Requests with three gold miners", "CONS uses 33.5 % of the requests that AdHocTD uses.",
@@ -127,7 +127,7 @@ _STUDIES: tuple[Study, ...] = (
           "CONS is ahead of AdHocTD and IQL, MAVEN behind them; I2Q, SEQL and GA-Comm fail.",
           **_FT, variants=(*COMPARED, MAVEN)),
     Study("ft-items", 6, "Boxes and items in Find the Treasure",
-          "CONS balances best between red boxes, in search of the treasure, and yellow ones, for their coins.",
+          "CONS best balances opening red boxes, to find the treasure, and yellow ones, for their coins.",
           **_FT, variants=(CONS, GA_COMM, ADHOC_TD, IQL, MAVEN), plot=Plot.ITEMS, metric="items"),
     Study("cleanup", 7, "Cleanup",
           "IQL and AdHocTD dip midway, I2Q is faster early, CONS ends above it; GA-Comm and SEQL fail.",
@@ -138,18 +138,18 @@ _STUDIES: tuple[Study, ...] = (
           "CONS > wo-P > wo-N; wo-TE is like AdHocTD at first and clearly above it later.", **_PGM_6AG,
           variants=(CONS, WITHOUT_NEGATIVE, WITHOUT_POSITIVE, WITHOUT_TARGETED, ADHOC_TD), metric="return"),
     Study("weights", 10, "Weight of negative knowledge, h(x)",
-          "Negative knowledge counts most at first and less and less later; the shape a decides how soon.",
+          "Negative knowledge counts most at first and less over time; the shape a sets how quickly.",
           plot=Plot.WEIGHTS, metric="weight"),
     Study("ft-20", 11, "Find the Treasure with twenty agents", "CONS is best.", env="ft-20", episodes=50_000,
           num_seeds=4, variants=(CONS, I2Q, ADHOC_TD)),
-    Study("ft-multi", 12, "Find the Treasure with a second way to be best", "CONS is ahead of the others.",
+    Study("ft-multi", 12, "Find the Treasure with a second optimum", "CONS is ahead of the others.",
           env="ft-multi", episodes=50_000, num_seeds=4, **_ALL),
 )  # fmt: skip
 STUDIES = {study.name: study for study in _STUDIES}
 
 
 def find_study(name: str) -> Study:
-    """Return a study by its name; an unknown name gets its nearest neighbours."""
+    """Return a study by name; for an unknown name, suggest the closest ones."""
     if name not in STUDIES:
         raise UsageError(f"there is no study {name!r}: {nearest(name, STUDIES)}")
     return STUDIES[name]

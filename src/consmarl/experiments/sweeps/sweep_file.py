@@ -1,4 +1,4 @@
-"""Sweeps as files: {"methods": [...], "envs": [...], "seeds": [...], "vary": {...}, "options": {...}, "set": [...]}."""
+"""Sweep files: {"methods": [...], "envs": [...], "seeds": [...], "vary": {...}, "options": {...}, "set": [...]}."""
 
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,14 @@ from consmarl.experiments.configuration.pairs import setting_name, spelled_alike
 from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.json_files import read_json_object
 
-_LISTS = {"methods": "words", "envs": "words", "seeds": "numbers", "set": "words such as num_agents=4"}
+_LISTS = {"methods": "strings", "envs": "strings", "seeds": "numbers", "set": "strings such as num_agents=4"}
 _OBJECTS = {"vary": '{"share.temperature": [0.1, 0.3]}', "options": '{"episodes": 4000}'}
 
 
 def sweep_from_file(path: Path, *, trust: bool | tuple[str, ...] = False) -> Sweep:
-    """Read a sweep: an object with methods, envs, seeds, and if wanted vary, options and set.
+    """Read a sweep: an object with methods, envs, seeds, and optionally vary, options and set.
 
-    Others' environments are not run because a file names them: `trust` is True, or says which ones are.
+    Third-party environments named in a file are not run unless `trust` is True or contains their ids.
     """
     if not path.is_file():
         raise UsageError(f"there is no sweep {path}.")
@@ -33,7 +33,7 @@ def sweep_from_file(path: Path, *, trust: bool | tuple[str, ...] = False) -> Swe
 def _sweep(read: dict[str, Any]) -> Sweep:
     for name in read:
         if name not in (*_LISTS, *_OBJECTS):
-            raise UsageError(f"it has a part {name!r} that no sweep has: {nearest(name, [*_LISTS, *_OBJECTS])}")
+            raise UsageError(f"it has an unknown part {name!r}: {nearest(name, [*_LISTS, *_OBJECTS])}")
     lists = {name: _list(name, read.get(name, [])) for name in _LISTS}
     vary = {name: _values(name, values) for name, values in _settings("vary", read.get("vary", {})).items()}
     options = _settings("options", read.get("options", {}))
@@ -53,7 +53,7 @@ def _list(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def _settings(part: str, settings: Any) -> dict[str, Any]:
-    """Return settings under the names that the code gives them."""
+    """Return settings with the names that the code uses."""
     if not isinstance(settings, dict):
         raise UsageError(f"{part} must be an object such as {_OBJECTS[part]}, not {settings!r}.")
     named = {setting_name(name): value for name, value in settings.items()}

@@ -1,4 +1,4 @@
-"""What can be seen of a sweep's runs from outside, and how long they will take from here."""
+"""The visible progress of a sweep's runs, and how long they will still take."""
 
 import heapq
 import time
@@ -15,7 +15,7 @@ from consmarl.metrics_rows import last_row
 
 
 class Mark(NamedTuple):
-    """A training row that was seen."""
+    """A row of metrics that was seen."""
 
     episode: int
     time: float
@@ -23,7 +23,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class RunView:
-    """What can be seen of a run from outside: its state, and the last row that it wrote."""
+    """A run as seen from outside: its state and the last row that it wrote."""
 
     name: str
     directory: Path
@@ -31,15 +31,15 @@ class RunView:
     state: str = "waiting"
     error: str | None = None
     row: dict[str, Any] = field(default_factory=dict)
-    _first: Mark | None = None  # since it runs here
+    _first: Mark | None = None  # since it started running here
     _last: Mark | None = None
 
     def begin(self) -> None:
-        """Note that it runs."""
+        """Mark it as running."""
         self.state, self.error, self._first, self._last = "running", None, None, None
 
     def end(self, state: str, error: str | None) -> None:
-        """Note that it has ended."""
+        """Mark it as ended."""
         self.look()
         self.state, self.error = state, error
 
@@ -54,24 +54,24 @@ class RunView:
 
     @property
     def shown_state(self) -> str:
-        """The state in a word: a run that was started compiles until its first row; a cluster may let it wait."""
+        """The state to show: a started run is compiling until its first row, unless a cluster makes it wait."""
         if self.state != "running" or self._first is not None:
             return self.state
         return "compiling" if (self.directory / LOG).exists() else "waiting"
 
     @property
     def is_ahead(self) -> bool:
-        """Whether something of it is still to be done."""
+        """Whether it still has to run."""
         return self.state in ("waiting", "running")
 
     @property
     def episodes_left(self) -> int:
-        """How many episodes it has yet to play."""
+        """Number of episodes left to play."""
         return max(self.episodes - int(self.row.get("episode", 0)), 0)
 
     @property
     def seconds_per_episode(self) -> float | None:
-        """How long an episode of it takes, as far as is known."""
+        """Seconds per episode, if known."""
         if self._first is not None and self._last is not None and self._last.episode > self._first.episode:
             return (self._last.time - self._first.time) / (self._last.episode - self._first.episode)
         if self.state == "finished":
@@ -80,15 +80,15 @@ class RunView:
         return None
 
     def seconds_left(self, seconds_per_episode: float) -> float:
-        """How long it will take from here at this speed."""
+        """Remaining time at this speed."""
         since = time.monotonic() - self._last.time if self._last is not None and self.state == "running" else 0.0
         return max(seconds_per_episode * self.episodes_left - since, 0.0)
 
 
 def seconds_to_go(views: Sequence[RunView]) -> float | None:
-    """Estimate how long a sweep will take: runs that have no speed yet are taken for as fast as others of their kind.
+    """Estimate how long a sweep will take; runs of unknown speed are assumed to be as fast as others of their kind.
 
-    As many runs as are under way now are taken to be so until the end.
+    The number of parallel runs is assumed to stay the same until the end.
     """
     speeds: dict[str, list[float]] = {}
     for view in views:
@@ -108,7 +108,7 @@ def seconds_to_go(views: Sequence[RunView]) -> float | None:
 
 
 def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
-    """Return when the last job ends if each of a queue begins as soon as one before it has ended."""
+    """Return when the last job ends if each queued job starts as soon as an earlier one ends."""
     ends = list(under_way) or [0.0]
     heapq.heapify(ends)
     for seconds in queue:
@@ -117,7 +117,7 @@ def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
 
 
 def _json_in(path: Path) -> dict[str, Any]:
-    """Return what a file says, or nothing where it is damaged: whoever looks on is not the one to complain."""
+    """Return a JSON file's contents, or an empty dict if it is damaged: reporting that is not the viewer's task."""
     try:
         return read_json_object_if_any(path) or {}
     except UsageError:
@@ -125,5 +125,5 @@ def _json_in(path: Path) -> dict[str, Any]:
 
 
 def _kind(view: RunView) -> str:
-    """Return what a run has in common with the same one of other seeds."""
+    """Return what runs that differ only in their seeds have in common."""
     return view.name.rpartition("/")[0]

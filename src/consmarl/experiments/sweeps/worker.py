@@ -1,10 +1,10 @@
-"""One run in a process of its own: `python -m consmarl.experiments.sweeps.worker`, which sweeps start and feed.
+"""One run in a separate process: `python -m consmarl.experiments.sweeps.worker`, started by a sweep.
 
-The job comes as a line of JSON on standard input, which then stays open for as long as whoever wants the run is
-alive: when it closes, the worker ends. So nothing is left running when a sweep is killed.
+The job is a line of JSON on standard input, which stays open for as long as the parent is alive: when it closes, the
+worker exits. So nothing keeps running when a sweep is killed.
 
-It is started with interrupts held back, and hears them once everything is imported: a run that is asked to stop before
-it begins does not begin.
+It starts with interrupts held back and handles them once everything is imported: a run that is asked to stop before it
+starts does not start.
 """
 
 import json
@@ -30,40 +30,40 @@ ORPHANED, STOPPED = 3, 130
 
 
 def main() -> int:
-    """Do one job; return the exit code: 0 done, 1 failed, 130 stopped and saved."""
+    """Execute one job; return the exit code: 0 done, 1 failed, 130 stopped and saved."""
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})  # before JAX counts the cores
     tell_if_not_kept()
-    sys.argv = job["command"]  # what the run's directory tells that it was made with
+    sys.argv = job["command"]  # recorded in the run's directory
     threading.Thread(target=_end_when_alone, daemon=True).start()
     out = Path(job["out"])
     try:
         with heeding_interrupts() as stop:
             if stop.is_made:
-                raise InterruptedRun("stopped before it began.")
+                raise InterruptedRun("stopped before it started.")
             plugins.load_installed()
             plugins.load_plugins(job.get("plugins", ()))
             _work(TrainConfig.from_json(job["config"], trust=job.get("trust", "")), out, job["label"])
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr, flush=True)
-        # compiled code may still be running in threads, which an orderly end of the interpreter can crash on
+        # compiled code may still be running in threads, and a normal interpreter shutdown can crash on it
         os._exit(STOPPED)
     except UsageError as error:
         return _failed(out, str(error))
-    except Exception as error:  # noqa: BLE001  # whatever it is, the sweep goes on and tells of it
+    except Exception as error:  # noqa: BLE001  # whatever it is, the sweep continues and reports it
         traceback.print_exc()
         return _failed(out, f"{type(error).__name__}: {error}")
     return 0
 
 
 def _work(config: TrainConfig, out: Path, label: str | None) -> None:
-    """Begin the run, or go on with it."""
+    """Start the run, or resume it."""
     if not (out / CONFIG).is_file():
         train(config, out, label=label)
         return
     with held(out, "this run", patience_seconds=SECONDS_FOR_ANOTHER_TO_END):
-        pass  # a worker that was cut off from its sweep may take a moment to notice
+        pass  # a worker cut off from its sweep may take a moment to notice
     resume(out, trust=passed_on(config.env))
 
 
@@ -77,7 +77,7 @@ def _failed(out: Path, sentence: str) -> int:
 
 
 def _end_when_alone() -> None:
-    # the descriptor rather than sys.stdin, whose lock would hold up an orderly end of the interpreter
+    # the descriptor rather than sys.stdin, whose lock would delay a normal interpreter shutdown
     while os.read(0, 1024):
         continue
     os._exit(ORPHANED)

@@ -1,7 +1,7 @@
-// Charts stand without this: it adds what pointing, choosing and hiding can tell. theme.js comes before it.
+// Charts work without this script: it adds tooltips, choices and hiding of groups. theme.js comes before it.
 const SIDE = 1000;
 
-// Values come rounded to what is shown of them, so these are the statistics' own numbers.
+// Values arrive rounded to the precision shown.
 function shown(value, decimals) {
   if (value === null || value === undefined) return "–";
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
@@ -17,7 +17,7 @@ function nearest(sorted, value) {
   return value - sorted[low] <= sorted[high] - value ? low : high;
 }
 
-// As the tables tell it.
+// Formatted as in the tables.
 function duration(seconds) {
   if (seconds < 60) return Math.round(seconds) + " s";
   const minutes = Math.floor(Math.round(seconds) / 60), hours = Math.floor(minutes / 60);
@@ -53,7 +53,7 @@ class Figure {
     this.places = [...all].sort((left, right) => left - right);
   }
 
-  // Which point of a series is meant by a place: groups share episodes, but not how long those took.
+  // The point of a series at an x position: groups share episodes, but not how long those took.
   pointAt(series, place) {
     const places = this.placesOf(series), point = nearest(places, place);
     const isThere = this.across === "episodes" ? places[point] === place : place <= places[places.length - 1];
@@ -156,7 +156,7 @@ class Figure {
     return group;
   }
 
-  // Seeds' own lines have every so manieth point of their group's, and the last.
+  // Lines of single seeds have every n-th point of their group's line, and the last.
   seedPoints(series) {
     const points = this.placesOf(series).map((_, point) => point);
     return points.filter((point) => point % series.seeds.every === 0 || point === points.length - 1);
@@ -267,7 +267,7 @@ class Figure {
     const beside = across > room / 2 ? across - width - 14 : across + 14;
     this.tooltip.style.left = Math.max(-32, Math.min(room - width + 8, beside)) + "px";
   }
-  // The chart that is shown as CSV: its points as they are drawn, a column for each seed.
+  // The chart on screen as CSV: its points as drawn, with a column for each seed.
   csv() {
     const { name, series, views } = this.chart, { x, labels } = this.data;
     const seeds = [...new Set(series.flatMap((each) => each.seeds ? each.seeds.names : []))].sort((left, right) => left - right);
@@ -295,7 +295,7 @@ class Figure {
 
 const CSV_PLACES = { episodes: "episode", steps: "environment_steps", time: "seconds" };
 
-// Names from somebody else's runs must not make a spreadsheet calculate.
+// Names in third-party runs must not become formulas in a spreadsheet.
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);

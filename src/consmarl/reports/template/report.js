@@ -1,4 +1,4 @@
-// The page stands without this: it adds sorting, copying and playing. theme.js and figure.js come before it.
+// The page works without this script: it adds sorting, copying and playing. theme.js and figure.js come before it.
 function setUpSorting(table) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
   heads.forEach((head, column) => {
@@ -27,7 +27,7 @@ function setUpCopying(button) {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(code); // the clipboard may be out of bounds: then it is a keystroke away
+      getSelection().selectAllChildren(code); // the clipboard may be blocked: the text is then selected, ready to copy
       button.textContent = "Selected";
     }
     setTimeout(() => { button.textContent = "Copy"; }, 1600);
@@ -39,7 +39,7 @@ function setUpPlaying(button) {
   const moving = image.src, still = source.srcset;
   let isPlaying = !matchMedia("(prefers-reduced-motion: reduce)").matches;
   const set = () => {
-    source.remove(); // from here on the button decides
+    source.remove(); // from now on the button decides
     image.src = isPlaying ? moving : still;
     button.textContent = isPlaying ? "Pause" : "Play";
   };

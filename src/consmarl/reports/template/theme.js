@@ -1,4 +1,4 @@
-// What the report's and the viewer's scripts have in common.
+// Shared by the scripts of the report and the viewer.
 "use strict";
 document.documentElement.classList.add("scripted");
 

@@ -1,8 +1,8 @@
-// Small things that every part of the page uses. theme.js comes before it.
+// Small helpers used by every part of the page. theme.js comes before it.
 const data = JSON.parse(document.getElementById("data").textContent);
 const REPLIES = data.replies;
 
-// A number as people read it; the exact one is in data-value and in the title.
+// A number formatted for reading; the exact value is in data-value and in the title.
 function shown(value, decimals = 3) {
   const size = Math.abs(value);
   const text = size > 0 && size < 0.5 * 10 ** -decimals ? value.toExponential(0) : value.toFixed(decimals);
@@ -13,7 +13,7 @@ function signed(value, decimals = 2) {
   return (value > 0 ? "+" : "") + shown(value, decimals);
 }
 
-// A sum of rewards, without what is left of rounding in single precision.
+// A sum of rewards, without single-precision rounding errors.
 function settled(value) {
   return Math.abs(value) < 5e-5 ? 0 : value;
 }
@@ -34,7 +34,7 @@ function listed(words) {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
-// An element that shows a number of the record and says which one.
+// An element that shows a number of the record, labelled with its field.
 function figure(name, field, value, decimals, attributes = {}) {
   const text = decimals === 0 ? whole(value) : shown(value, decimals);
   return make(name, { "data-field": field, "data-value": String(value), title: String(value), ...attributes }, text);
@@ -54,7 +54,7 @@ function agentChips(agents) {
   return chips;
 }
 
-// A line of a table; what is no cell yet becomes one.
+// A row of a table; anything that is not a cell yet becomes one.
 function row(...cells) {
   const isCell = (cell) => cell instanceof Node && ["TD", "TH"].includes(cell.tagName);
   return make("tr", {}, ...cells.map((cell) => (isCell(cell) ? cell : make("td", {}, cell))));
@@ -64,13 +64,13 @@ function rowHead(...content) {
   return make("th", { scope: "row" }, ...content);
 }
 
-// A table's first line; heads over numbers stand right. Some heads are more than a word.
+// A table's header row; headers of numeric columns are right-aligned. Some headers are more than a word.
 function heads(words, isNumber, contents = {}) {
   const cells = words.map((head) => make("th", { scope: "col", class: isNumber(head) ? "n" : "" }, ...(contents[head] ?? [head])));
   return make("thead", {}, make("tr", {}, ...cells));
 }
 
-// Words, and perhaps a symbol, and the number that they name.
+// A label, perhaps with a symbol, and the number it names.
 function fact(words, field, value, decimals) {
   return make("div", {}, make("dt", {}, ...[words].flat()), figure("dd", field, value, decimals));
 }

@@ -1,7 +1,7 @@
-// The world in a step: what is on the board, the agents, what they are about to do, and the knowledge on its way.
+// The environment in a step: the board, the agents, what they are about to do, and the answers they get.
 const DIRECTIONS = { up: [0, -1], down: [0, 1], left: [-1, 0], right: [1, 0] };
 const SIGNS = { changed: "!", advised: "✓", asked: "?" };
-const MOST_ARROWS = 12; // of others than the chosen student, before they hide the board
+const MOST_ARROWS = 12; // for students other than the chosen one; more would hide the board
 
 class Board {
   constructor(run, element, choose) {
@@ -37,7 +37,7 @@ class Board {
     return token;
   }
 
-  // Where an agent is drawn: its middle and half its side. Where a world does not show itself, agents stand in a ring.
+  // Where an agent is drawn: its centre and half its side. If the environment cannot be drawn, agents stand in a ring.
   place(episode, step, agent) {
     if ("scene/agents" in episode.arrays) {
       const [left, top, side] = episode.row("scene/agents", step, agent);
@@ -84,7 +84,7 @@ class Board {
     }));
   }
 
-  // Whose knowledge changed a choice, who was advised, who asked in vain: rings and signs, told apart by their form.
+  // Rings and signs of different shapes: whose choice changed, who was advised, who asked without effect.
   marks(episode, step, places, chosen) {
     const marks = [];
     const { x, y, radius } = places[chosen];
@@ -102,7 +102,7 @@ class Board {
     return episode.isChanged(request) ? "changed" : episode.isAdvised(request) ? "advised" : "asked";
   }
 
-  // What agents do: a filled pointer; what a student would have done instead: a hollow one.
+  // What agents do: a filled pointer. What a student would have done instead: a hollow one.
   pointers(episode, step, places) {
     if (step >= episode.numSteps) return [];
     return places.flatMap((place, agent) => {
@@ -134,7 +134,7 @@ class Board {
     return { drawn: isHidden ? drawn : [...others, ...drawn], areMany: others.length > MOST_ARROWS };
   }
 
-  // From the teacher to the student, bent, so that answers both ways stay apart.
+  // From the teacher to the student, curved, so that answers in both directions stay apart.
   arrow(from, to, teacher, isChosen) {
     const across = to.x - from.x, down = to.y - from.y, far = Math.hypot(across, down) || 1;
     const bend = Math.min(24, far * 0.18);

@@ -1,6 +1,6 @@
 const CHART = { width: 330, height: 150, left: 44, right: 12, top: 10, bottom: 24 };
 
-// Lines over the episodes of the whole run, with the episodes shown here as marks to choose them by.
+// Lines over the episodes of the whole run, with markers for selecting the episodes shown here.
 class LineChart {
   constructor(run, title, lines, ceiling, chooseEpisode) {
     Object.assign(this, { run, lines, chooseEpisode });
@@ -36,7 +36,7 @@ class LineChart {
     const at = this.x(this.run.start_episode);
     if (this.run.start_episode > 0 && this.run.start_episode < this.last)
       parts.push(make("line", { class: "begin", x1: at, x2: at, y1: CHART.top, y2: floor }),
-        make("text", { x: at + 4, y: CHART.top + 10 }, "sharing begins"));
+        make("text", { x: at + 4, y: CHART.top + 10 }, "sharing starts"));
     return parts;
   }
 
@@ -71,6 +71,6 @@ class LineChart {
     const at = this.episodes.reduce((nearest, _, place) => (away(place) < away(nearest) ? place : nearest), 0);
     this.cursor.setAttribute("d", `M${this.x(this.episodes[at])} ${CHART.top}V${CHART.height - CHART.bottom}`);
     const told = this.lines.map(([name, words]) => `${whole(Math.round(this.run.series[name][at] * 100) / 100)} ${words}`);
-    this.readout.textContent = `to episode ${whole(this.episodes[at])}: ${told.join(", ")}`;
+    this.readout.textContent = `up to episode ${whole(this.episodes[at])}: ${told.join(", ")}`;
   }
 }

@@ -1,4 +1,4 @@
-// An episode's record, as `packing.py` wrote it: arrays by name, unpacked when somebody looks at it.
+// An episode's record as written by `packing.py`: arrays by name, unpacked when the episode is shown.
 const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
 
 async function unpacked(block) {
@@ -35,7 +35,7 @@ class Episode {
     this.mostReward = Math.max(...this.requestsBy.map((_, step) => Math.abs(this.teamReward(step))));
   }
 
-  // A number of an array; `at("steps/values", step, agent, action)`.
+  // An element of an array: `at("steps/values", step, agent, action)`.
   at(name, ...place) {
     const { shape, numbers } = this.arrays[name];
     return numbers[place.reduce((offset, index, axis) => offset * shape[axis] + index, 0)];
@@ -78,7 +78,7 @@ class Episode {
     return [...(this.requestsBy[step]?.values() ?? [])].filter((request) => this.isAdvised(request)).length;
   }
 
-  // The agent that is worth looking at: whose choice was changed, who was advised, who asked; of several the preferred.
+  // The most interesting agent: one whose choice changed, was advised, or asked; if there are several, the preferred one.
   mostTelling(step, preferred) {
     const requests = [...(this.requestsBy[step] ?? [])];
     for (const holds of [(request) => this.isChanged(request), (request) => this.isAdvised(request), () => true]) {

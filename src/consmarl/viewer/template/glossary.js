@@ -1,7 +1,7 @@
-// What symbols mean: a note beside a symbol where it stands, and all of them in one list.
+// What symbols mean: a note next to each symbol, and a list of all of them.
 let openNote = null;
 
-// A symbol as the paper writes it: what follows an underscore stands below the line.
+// A symbol as in the paper: what follows an underscore is a subscript.
 function symbolNodes(symbol) {
   const [whole, below] = symbol.split("_");
   if (whole === "Γ̃") return [make("span", { class: "tilde" }, "Γ")]; // many fonts draw the tilde through a capital
@@ -12,7 +12,7 @@ function withSymbols(text) {
   return text.split(/([A-Za-zυ]_[a-z]+|Γ̃)/).flatMap((part, place) => (place % 2 ? symbolNodes(part) : [part]));
 }
 
-// A symbol that explains itself: to the mouse by its title, to everybody by a click, a tap or Enter.
+// A symbol that explains itself: on hover by its title, and on click, tap or Enter.
 function term(key, run) {
   const { symbol, name, meaning, source } = data.glossary[key], title = `${name}, ${source}: ${meaning}`;
   const button = make("button", {
@@ -35,12 +35,12 @@ function showNote(button, key, run) {
     make("span", { class: "term-foot" }, value ? `${source} · ${value} in this run` : source, all));
   all.addEventListener("click", () => { closeNote(); showGlossary(key); });
   button.setAttribute("aria-expanded", "true");
-  button.after(note); // so that the next tab stop is the note's own button
+  button.after(note); // so that the next tab stop is the note's button
   openNote = { button, note };
   placeNote();
 }
 
-// Below its symbol, or above where there is no room; it goes with the symbol when something scrolls.
+// Below its symbol, or above if there is no room; it follows the symbol when the page scrolls.
 function placeNote() {
   if (!openNote) return;
   const { button, note } = openNote;

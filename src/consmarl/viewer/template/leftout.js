@@ -10,14 +10,14 @@ function excludedActions(episode, request) {
 function whyLeftOut(run, episode, request) {
   if (!episode.isAdvised(request)) return [];
   const excluded = excludedActions(episode, request), isBest = episode.at("requests/is_best", request) === 1;
-  if (!isBest && !excluded.length) return [make("p", { class: "why" }, "No action is left out: in this run students draw from all of them.")];
+  if (!isBest && !excluded.length) return [make("p", { class: "why" }, "No action is left out: in this run, students draw from all of them.")];
   const part = partOf(episode, request, isBest ? null : excluded.length);
   const told = isBest ? whyBest(run, part) : whyThese(run, episode, request, excluded, part);
   const { low, high, count } = part;
   return [make("p", { class: "why", "data-why": isBest ? "best" : "left-out", "data-low": low, "data-high": high, "data-count": count }, ...told)];
 }
 
-// The part of 0 to 1 that the new policy's confidence lies in; its number is how many actions are left out.
+// The part of 0 to 1 that contains the new policy's confidence; its number is how many actions are left out.
 function partOf(episode, request, recorded) {
   const confidence = episode.at("requests/confidence_after", request), numParts = episode.numActions - 1;
   // where nothing was left out it is not recorded; it comes of a product in single precision
@@ -33,7 +33,7 @@ function sureness(run, confidence) {
 
 function whyBest(run, { confidence, count }) {
   return [make("b", {}, "Why no action is left out: "), ...sureness(run, confidence),
-    ". With that probability the student takes the most likely action at once, and so it did. " +
+    ". With that probability the student simply takes the most likely action, which it did. " +
     `Otherwise it would have left out the ${leastLikely(count)}.`];
 }
 
@@ -41,15 +41,15 @@ function whyThese(run, episode, request, excluded, { confidence, numParts, count
   const names = excluded.map((action) => run.actions[action]), are = count === 1 ? "is" : "are";
   const likely = excluded.map((action, place) => `${names[place]} (${shown(episode.at("requests/policy_after", request, action))})`);
   const range = `${count > 1 ? `above ${shown(low, 2)}, ` : ""}at most ${shown(high, 2)}`;
-  const cut = numParts === 1 ? "With two actions that always means one" :
-    `With ${numParts + 1} actions the range from 0 to 1 is cut into ${numParts} equal parts, and ${shown(confidence)} lies in part ${count} (${range})`;
+  const cut = numParts === 1 ? "With two actions, that is always one" :
+    `With ${numParts + 1} actions, the range from 0 to 1 is divided into ${numParts} equal parts, and ${shown(confidence)} is in part ${count} (${range})`;
   return [make("b", {}, `Why ${listed(names)} ${are} left out: `), ...sureness(run, confidence),
     `. ${cut}. So the ${leastLikely(count)} of the new policy ${are} left out (`, term("excluded", run), ` = ${count}): ${listed(likely)}. `,
-    `${tied(episode, request, excluded)}The surer the new policy, the fewer actions remain in the draw.`];
+    `${tied(episode, request, excluded)}The more certain the new policy, the fewer actions remain.`];
 }
 
 function tied(episode, request, excluded) {
   const after = episode.row("requests/policy_after", request), last = after[excluded.at(-1)];
   const isTied = [...after.keys()].some((action) => !excluded.includes(action) && after[action] === last);
-  return isTied ? "Of equally likely actions the first in the list goes. " : "";
+  return isTied ? "Of equally likely actions, the first in the list is left out. " : "";
 }

@@ -1,4 +1,4 @@
-// Once something is picked by mouse or finger, keys are the page's again; who picks by keyboard stays in the list.
+// After a selection by mouse or touch, keys go back to the page; keyboard users stay in the list.
 function leaveWhenPicked(select) {
   let isByPointer = false;
   select.addEventListener("pointerdown", () => { isByPointer = true; });
@@ -6,7 +6,7 @@ function leaveWhenPicked(select) {
   select.addEventListener("change", () => { if (isByPointer) select.blur(); isByPointer = false; });
 }
 
-// What is shown: which runs, which episode, which step, which agent. The address remembers it, so a moment can be sent.
+// What is shown: which runs, episode, step and agent. It is kept in the URL, so that a moment can be linked to.
 class App {
   constructor() {
     this.all = data.runs.map((run) => new Pane(run, this));
@@ -29,7 +29,7 @@ class App {
   get panes() { return this.shownRuns === "both" ? this.all : [this.all[Number(this.shownRuns)]]; }
   get mostValue() { return Math.max(...this.panes.map((pane) => pane.episode.mostValue)) || 1; }
   get numSteps() { return Math.max(...this.panes.map((pane) => pane.episode?.numSteps ?? 0)); }
-  get isReady() { return this.all.every((pane) => pane.episode); } // the first episode is read, which takes a moment
+  get isReady() { return this.all.every((pane) => pane.episode); } // reading the first episode takes a moment
 
   setUpRuns() {
     if (data.runs.length < 2) return;
@@ -46,7 +46,7 @@ class App {
     this.player.pause();
     this.key = key;
     const episodes = await Promise.all(this.all.map((pane) => pane.read(key)));
-    if (this.key !== key) return; // somebody was quicker
+    if (this.key !== key) return; // another episode was chosen in the meantime
     this.select.value = key;
     this.step = step;
     this.keepingFocus(() => this.all.forEach((pane, place) => pane.choose(episodes[place])));
@@ -56,13 +56,13 @@ class App {
     this.remember();
   }
 
-  // Put the shown runs on the page, and say whether they start alike.
+  // Put the shown runs on the page, and say whether they start identically.
   lay() {
     if (!this.isReady) return;
     const holder = document.querySelector("[data-panes]");
     const elements = this.panes.map((pane) => pane.element);
     const isLaid = holder.childElementCount === elements.length && elements.every((each, place) => holder.children[place] === each);
-    if (!isLaid) holder.replaceChildren(...elements); // which takes the focus away
+    if (!isLaid) holder.replaceChildren(...elements); // this loses the focus
     holder.classList.toggle("is-pair", this.panes.length > 1);
     for (const button of document.querySelectorAll("[data-which]"))
       button.setAttribute("aria-pressed", button.dataset.which === this.shownRuns);
@@ -76,7 +76,7 @@ class App {
   sameStart() {
     const [left, right] = this.panes.map((pane) => pane.episode.about.start);
     if (!left || !right) return "";
-    return left === right ? "Both start alike." : "They start differently. Staged episodes start alike in all runs, recorded ones if seed and num_envs are the same.";
+    return left === right ? "Both start identically." : "They start differently. Staged episodes have the same start in all runs; recorded ones only if seed and num_envs are equal.";
   }
 
   goTo(step, agent = null, pane = null) {
@@ -90,7 +90,7 @@ class App {
     document.documentElement.dataset.drawn = `${this.key}/${this.step}/${this.agent}`;
   }
 
-  // What has the focus is drawn anew with the rest: its successor takes the focus over.
+  // The focused element is redrawn with the rest: its replacement takes over the focus.
   keepingFocus(draw) {
     const focused = document.activeElement, name = focused?.dataset.focus;
     const pane = name && this.panes.find((each) => each.element.contains(focused));
@@ -112,7 +112,7 @@ class App {
     if (address !== location.hash) history.replaceState(null, "", address);
   }
 
-  // Show what the address says, as far as there is such a thing; else the first episode in which something happens.
+  // Show what the URL says, as far as it exists; otherwise the first episode in which something happens.
   async recall() {
     const words = new URLSearchParams(location.hash.slice(1));
     const { episodes, num_agents: numAgents } = data.runs[0];
@@ -131,13 +131,13 @@ class App {
 
   press(event) {
     const { target } = event, isTyping = target.matches("select, textarea, input:not([type=range]):not([type=checkbox])");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return; // lists have Home, End and letters of their own
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return; // lists use Home, End and letters themselves
     if (event.key === "Escape" && leaveNote()) return;
     if (event.key === "Tab") this.isTabbing = true;
     const isWide = target.matches(".scroll") && target.scrollWidth > target.clientWidth;
-    if (event.key.startsWith("Arrow") && isWide && this.isTabbing) return; // by which whoever tabs to a wide table scrolls it
+    if (event.key.startsWith("Arrow") && isWide && this.isTabbing) return; // these scroll a wide table for keyboard users
     const isButton = target.matches("button, summary, input[type=checkbox]");
-    if (event.key === " " && isButton) return; // which the space bar presses
+    if (event.key === " " && isButton) return; // the space bar presses the button
     const { episodes } = data.runs[0], at = episodes.findIndex((each) => each.key === this.key);
     const actions = {
       " ": () => this.player.does("play"), ArrowRight: () => this.player.does("forth"), ArrowLeft: () => this.player.does("back"),
@@ -155,6 +155,6 @@ class App {
   }
 }
 
-const TOO_OLD = "This browser is too old to unpack the episodes: any of 2023 or later will do.";
+const TOO_OLD = "This browser is too old to unpack the episodes: use one from 2023 or later.";
 if ("DecompressionStream" in window) new App().recall();
 else document.querySelector("main").replaceChildren(make("p", { class: "lead" }, TOO_OLD));

@@ -1,7 +1,7 @@
-// How sharing went over the run and over the episodes shown here, and who taught whom.
-const HOW_COUNTED = "Knowledge counts where it moves a probability. Positive knowledge changed a choice if the student did a " +
+// Sharing over the run and over the episodes shown here, and who taught whom.
+const HOW_COUNTED = "Knowledge counts if it moves a probability. Positive knowledge changed a choice if the student did a " +
   "teacher's best action instead of its own; negative knowledge, if a teacher's worst action was the student's own and it did " +
-  "another. Actions are drawn, so a part of both is chance. Agreement: the share of answers whose best action is what the " +
+  "another. Actions are drawn at random, so part of both is chance. Agreement: the share of answers whose best action is what the " +
   "student would have done by itself.";
 
 const HOW_CONSULTED = "An answer changed a choice if the student did the teammate's best action instead of its own. " +
@@ -24,10 +24,10 @@ class OverTime {
 
   makeCharts() {
     const { run } = this, chart = (...what) => this.charts.push(new LineChart(run, ...what, this.chooseEpisode));
-    chart("Requests and answers an episode", [["requests", "requests"], ["answers", "answers"]], 0);
-    chart("Requests left, mean of the agents", [["requests_left", "requests left"]], run.budgets.requests);
+    chart("Requests and answers per episode", [["requests", "requests"], ["answers", "answers"]], 0);
+    chart("Requests left, mean over agents", [["requests_left", "requests left"]], run.budgets.requests);
     if (run.has_answer_budget)
-      chart("Answers left, mean of the agents", [["answers_left", "answers left"]], run.budgets.answers);
+      chart("Answers left, mean over agents", [["answers_left", "answers left"]], run.budgets.answers);
   }
 
   draw(episode) {
@@ -42,7 +42,7 @@ class OverTime {
     const words = ["Episode", "Return"];
     if (data.pairs) words.push(data.runs[0].consult ? "Consulting − alone" : "With − without");
     if (isSharing) words.push("Requests", "Answers", "Followed", "Changed choices");
-    if (isSharing) words.push(...(isCons ? ["Positive that changed", "Negative that changed"] : ["Advice that changed"]));
+    if (isSharing) words.push(...(isCons ? ["Positive changes", "Negative changes"] : ["Advice changes"]));
     if (isSharing) words.push("Agreement", ...(this.run.consult ? [] : ["Requests left"]));
     const lines = this.run.episodes.map((about, place) => this.line(about, place, isSharing, isCons, words.length));
     this.table.replaceChildren(heads(words, (head) => head !== "Episode"), make("tbody", {}, ...lines));

@@ -1,4 +1,4 @@
-// With and without sharing: how much the team's return differs, pair by pair and on average.
+// With and without sharing: how the team's return differs, for each pair and on average.
 const PAIRED = { left: 16, right: 16, axis: 24, gap: 6 };
 
 class Paired {
@@ -11,7 +11,7 @@ class Paired {
     new ResizeObserver(() => this.lay(differences, mean, bounds)).observe(drawing.parentElement);
   }
 
-  // As wide as there is room, so that its letters keep their size.
+  // As wide as there is room, so that its text keeps its size.
   lay(differences, mean, bounds) {
     const { drawing } = this;
     this.width = drawing.clientWidth || 320;
@@ -27,7 +27,7 @@ class Paired {
     return PAIRED.left + (value - this.least) / (this.most - this.least) * (this.width - PAIRED.left - PAIRED.right);
   }
 
-  // Dots that would cover each other are piled up.
+  // Dots that would overlap are stacked.
   placed(differences) {
     const taken = new Map();
     return differences.map((value, pair) => {

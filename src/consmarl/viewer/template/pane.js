@@ -1,4 +1,4 @@
-// One run on the page: its world, the exchange of the chosen agent, its team, and its sharing over time.
+// One run on the page: its environment, the chosen agent's exchange, its team, and its sharing over time.
 class Pane {
   constructor(run, app) {
     Object.assign(this, { run, app, episodes: new Map() });
@@ -30,7 +30,7 @@ class Pane {
 
   draw(step, agent) {
     const { episode } = this;
-    if (!episode) return; // it is still being read
+    if (!episode) return; // still loading
     const now = Math.min(step, episode.numSteps);
     const areMany = this.board.draw(episode, now, agent, this.allArrows.checked);
     this.allArrows.parentElement.hidden = !areMany;
@@ -53,9 +53,9 @@ class Pane {
     const sign = (kind) => `<g class="sign ${kind}" transform="translate(10 10)"><circle r="7.5"/><text>${SIGNS[kind]}</text></g>`;
     const shaft = '<path class="shaft" d="M1 10H13"/><path class="head" d="M19 10L11 5.5V14.5Z"/>';
     if (this.run.sharing !== "none") {
-      entry(drawn(sign("asked"), 20), "asks in vain");
-      entry(drawn(sign("advised"), 20), "follows the answers, as it would have done");
-      entry(drawn(sign("changed"), 20), "does something else because of them");
+      entry(drawn(sign("asked"), 20), "asks without effect");
+      entry(drawn(sign("advised"), 20), "follows the answers, but would have done the same");
+      entry(drawn(sign("changed"), 20), "does something else because of the answers");
       entry(drawn('<path class="pointer did a0" d="M16 10L6 5V15Z"/>', 20), "does");
       entry(drawn('<path class="pointer own a0" d="M16 10L6 5V15Z"/>', 20), "would have done");
       entry(drawn(`<g class="arrow a0 is-chosen">${shaft}</g>`, 20), "answer, in the teacher's colour");

@@ -57,14 +57,14 @@ class Player {
     this.speed.dispatchEvent(new Event("change"));
   }
 
-  // To the next step in which knowledge changed a choice, as long as there is one in this episode.
+  // To the next step in which knowledge changed a choice, if there is one in this episode.
   toChange(direction) {
     const { app } = this;
     for (let step = app.step + direction; step >= 0 && step < app.numSteps; step += direction) {
       const pane = app.panes.find((each) => each.episode.numChanges(step) > 0);
       if (pane) { app.goTo(step, pane.episode.mostTelling(step, app.agent)); return; }
     }
-    this.where.textContent = direction > 0 ? "no changed choice from here on" : "no changed choice before";
+    this.where.textContent = direction > 0 ? "no more changed choices" : "no earlier changed choices";
   }
 
   draw() {
@@ -72,7 +72,7 @@ class Player {
     this.scrub.value = app.step;
     this.scrub.setAttribute("aria-valuetext", `step ${app.step} of ${app.numSteps}`);
     const isOver = app.step >= app.numSteps;
-    this.where.textContent = isOver ? `the end, after ${counted(app.numSteps, "step")}` : `step ${app.step} of ${app.numSteps}`;
+    this.where.textContent = isOver ? `end, after ${counted(app.numSteps, "step")}` : `step ${app.step} of ${app.numSteps}`;
     for (const cursor of this.strips.querySelectorAll(".cursor")) cursor.setAttribute("x", Math.min(app.step, app.numSteps - 1));
   }
 
@@ -83,7 +83,7 @@ class Player {
     document.querySelector("[data-strip-key]").hidden = app.panes.every((pane) => !pane.episode.isSharing);
   }
 
-  // A column a step: how many asked, how many followed answers, whose choice changed; below, the team's reward.
+  // One column per step: how many asked, how many followed answers, whose choice changed; below, the team's reward.
   strip(pane) {
     const { episode } = pane, { height, reward } = STRIP, agents = episode.numAgents;
     const rewards = Array.from({ length: episode.numSteps }, (_, step) => episode.teamReward(step));

@@ -1,10 +1,10 @@
-// What the network of an agent is given in a step, and what it makes of it.
+// What an agent's network is given in a step, and what it outputs.
 class Sees {
   constructor(run, who, body) {
     Object.assign(this, { run, who, body });
   }
 
-  // Values of all agents and steps, and of runs side by side, have one scale: `most` is its end.
+  // Values of all agents, steps and runs side by side share one scale, which ends at `most`.
   draw(episode, step, agent, most) {
     this.who.replaceChildren("What agent ", agentChip(agent), " sees");
     if (step >= episode.numSteps) { this.body.replaceChildren(make("p", { class: "empty" }, "The episode is over.")); return; }
@@ -14,7 +14,7 @@ class Sees {
     this.body.replaceChildren(...parts);
   }
 
-  // The observation as the network has it: codes times scale, a grid for every channel.
+  // The observation as the network gets it: codes times scale, one grid per channel.
   window(episode, step, agent) {
     const { features, channels, view: [rows, columns], scale } = this.run.world;
     const codes = episode.row("sees/codes", step, agent);
@@ -42,7 +42,7 @@ class Sees {
     const values = episode.row("steps/values", step, agent);
     const best = values.indexOf(Math.max(...values));
     const title = make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores",
-      make("span", { class: "scale" }, ` bars: ${shown(-most, 2)} to ${shown(most, 2)}, all through this episode`));
+      make("span", { class: "scale" }, ` bars: ${shown(-most, 2)} to ${shown(most, 2)}, the same throughout this episode`));
     const list = make("div", { class: "values", role: "list" });
     values.forEach((value, action) => {
       const line = make("div", { class: `value-line${action === best ? " is-best" : ""}`, role: "listitem" });

@@ -1,7 +1,7 @@
-// Every teammate of a student in an exchange: what it would say, whether it says so, and how much that weighs.
-const MOST_SILENT = 6; // lines for teammates that say nothing, before they hide those that do
-const NO_WEIGHT = "In brackets: does not count. The student finds that best action likely enough already, or that worst " +
-  "one unlikely enough, or such knowledge has no weight in this episode (the indicator of Eq. 9, and Eq. 8).";
+// Every teammate of a student in an exchange: what it would say, whether it says it, and how much that weighs.
+const MOST_SILENT = 6; // rows for silent teammates; more would hide the others
+const NO_WEIGHT = "In brackets: does not count. The student already finds that best action at least as likely, or that worst " +
+  "one at least as unlikely, or such knowledge has no weight in this episode (the indicator of Eq. 9, and Eq. 8).";
 
 class Teachers {
   constructor(run) {
@@ -23,7 +23,7 @@ class Teachers {
 
   head() {
     const { run } = this, words = ["Teammate", "Replies", "Max Q", "Best"], contents = { "Max Q": [term("max_value", run)] };
-    if (!run.consult) { // who consults does not count what it meets
+    if (!run.consult) { // consulting agents do not count visits
       words.splice(2, 0, "Seen this");
       contents["Seen this"] = ["Seen this ", term("visits", run)];
     }
@@ -70,7 +70,7 @@ class Teachers {
     return line;
   }
 
-  // The share of a teacher's word; in brackets where the indicator of Eq. 9 or the schedule lets it count for nothing.
+  // A teacher's weight; in brackets if the indicator of Eq. 9 or the schedule makes it count for nothing.
   weight(episode, request, teacher, field, counts) {
     if (episode.at("teachers/reply", request, teacher) !== REPLIES.ANSWERED) return make("td", { class: "n" }, "–");
     const isCounted = episode.at(`absorbed/${counts}`, request, teacher) === 1;
@@ -90,7 +90,7 @@ class Teachers {
     return {
       [REPLIES.NO_BUDGET]: "no budget", [REPLIES.NEVER_SEEN]: "never saw it", [REPLIES.KNOWS_LESS]: "knows less",
       [REPLIES.UNIMPORTANT]: "not important enough", [REPLIES.NOT_MORE_FAMILIAR]: "has not seen it more often",
-      [REPLIES.NOT_MORE_HOPEFUL]: this.run.hope_margin ? `does not hope for ${this.run.hope_margin} more` : "does not hope for more",
+      [REPLIES.NOT_MORE_HOPEFUL]: this.run.hope_margin ? `does not expect ${this.run.hope_margin} more` : "does not expect more",
     }[reply];
   }
 }

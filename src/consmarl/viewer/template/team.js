@@ -1,4 +1,4 @@
-// All agents in a step: a line each, to look over and to choose from.
+// All agents in a step, one row each, to compare and to choose from.
 class Team {
   constructor(run, table, choose) {
     Object.assign(this, { run, table, choose });
