@@ -1,4 +1,5 @@
 import functools
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -19,6 +20,38 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # A world compiles at its first example, which no deadline for an example allows for.
 hypothesis.settings.register_profile("consmarl", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("consmarl")
+
+
+# Few tests that take long: xdist would hand them out last, and one core would wait for the other.
+LONG_MODULES = (
+    "experiments/sweeps/test_ray.py", "training/test_every_method.py", "experiments/sweeps/test_conduct.py",
+    "experiments/test_train.py", "examples/test_extending.py", "cli/test_workbench.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the modules that take longest; `--no-loadscope-reorder` keeps the order."""
+
+    def place(item):
+        name = item.path.as_posix()
+        return next((at for at, long in enumerate(LONG_MODULES) if name.endswith(long)), len(LONG_MODULES))
+
+    items.sort(key=place)
+
+
+def find_chromium():
+    """Return where the browser is, or None."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def pytest_sessionstart():
+    """Stop at once if something is missing that CONSMARL_REQUIRES names: its tests would be skipped."""
+    there = {"browser": find_chromium} | {
+        name: functools.partial(importlib.util.find_spec, name) for name in ("hatchling", "ray", "torch")
+    }
+    missing = [name for name in os.environ.get("CONSMARL_REQUIRES", "").split() if not there[name]()]
+    if missing:
+        pytest.exit(f"not there, though CONSMARL_REQUIRES names it: {', '.join(missing)}.", returncode=1)
 
 
 def pytest_configure(config):
@@ -65,7 +98,7 @@ def without_jax_cache():
 def browser():
     """Start a browser that asks no network for anything."""
     playwright = pytest.importorskip("playwright.sync_api")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = find_chromium()
     if chromium is None:
         pytest.skip("there is no Chromium")
     quietly = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

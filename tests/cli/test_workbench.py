@@ -1,4 +1,4 @@
-"""Every command through the real entry point, one after the other as people use them."""
+"""Every command, one after the other as people use them; in processes of their own where that is the point."""
 
 import functools
 import json
@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from PIL import Image
+from tests.calling import consmarl as run
 from tests.experiments.small import COMMAND, SMALL, wait_for_rows
 
 from consmarl.cli import main
@@ -23,10 +24,6 @@ BRIEF = SMALL | dict(episodes=16, report_every=8, evaluate_every=8, checkpoint_e
 OPTIONS = [f"{name}={getattr(value, 'value', value)}" for name, value in BRIEF.items() if name not in ("env", "set")]
 SWEEP = ["sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "3", "--set", *BRIEF["set"],
          "--options", *OPTIONS]  # fmt: skip
-
-
-def run(*arguments, cwd=None):
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=240, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +204,7 @@ def test_help_and_version():
     assert "usage: consmarl COMMAND" in run("--help").stdout
     assert run("help").stdout == run("--help").stdout
     assert run("--version").stdout.startswith("consmarl ")
-    nothing = run()
+    nothing = subprocess.run([COMMAND], capture_output=True, text=True, check=False)
     assert nothing.returncode == 2
     assert "sweep" in nothing.stdout
 
