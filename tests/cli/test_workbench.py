@@ -235,7 +235,7 @@ def test_an_interrupted_sweep_saves_its_runs_and_goes_on(tmp_path):
     with process:
         wait_for_rows(metrics.parent, process, 5)
         process.send_signal(signal.SIGINT)
-        said, errors = process.communicate(timeout=60)
+        said, errors = process.communicate(timeout=240)
     assert process.returncode == 130, errors
     assert "The same command again runs what is missing." in said
     stopped_after = len(metrics.read_text().splitlines())

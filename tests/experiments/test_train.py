@@ -52,7 +52,7 @@ def test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been(uninterrupted
                 )
                 time.sleep(rng.random() * 0.05)
                 process.send_signal(signal.SIGKILL)
-            errors = process.communicate(timeout=120)[1]
+            errors = process.communicate(timeout=600)[1]
         num_killed += process.returncode == -signal.SIGKILL
         if process.returncode == 0:
             break
@@ -70,7 +70,7 @@ def test_a_run_that_is_asked_to_stop_saves_itself_and_says_how_to_go_on(uninterr
     with process:
         wait_for_rows(out, process, 3)
         process.send_signal(signal_number)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=240)[1]
     assert process.returncode == 130, errors
     stopped_after = rows(out)[-1]["episode"]
     assert stopped_after < 480

@@ -24,13 +24,13 @@ from consmarl.experiments.configuration.methods import METHODS
 from consmarl.learners.team_networks import Weights
 from consmarl.training.loop import Trainer
 
-def learned(num_agents, method, weights, num_devices):
+def learned(num_agents, method, weights, num_devices, is_evaluated):
     world = consmarl.make("pgm-3ag", num_agents=num_agents, grid=(4, 4), view=(3, 3), episode_limit=6, mining_steps=1)
     learner = METHODS[method].learner(TeamSpec.of(world), weights=Weights(weights), hidden_size=8)
     trainer = Trainer(world=world, learner=learner, num_envs=2, replay_episodes=16, batch_episodes=4, warmup_steps=10,
                       num_devices=num_devices)
     state, report = trainer.run(trainer.init(0), 6)
-    if num_devices == 2:
+    if is_evaluated:
         jax.block_until_ready(trainer.evaluate(learner.parameters(state.learner), jax.random.key(1), 4))
     return {
         "devices": len(state.replay.episodes.codes.sharding.device_set),
@@ -42,11 +42,11 @@ def learned(num_agents, method, weights, num_devices):
 results = {}
 for name, (num_agents, method, weights, is_optimised) in json.loads(sys.argv[1]).items():
     jax.config.update("jax_disable_most_optimizations", not is_optimised)
-    jax.clear_caches()
-    results[name] = [learned(num_agents, method, weights, num_devices) for num_devices in (1, 2)]
+    results[name] = [learned(num_agents, method, weights, num_devices, is_optimised and num_devices == 2)
+                     for num_devices in (1, 2)]
 print(json.dumps(results))
 """
-CASES = {
+CASES = {  # the first is evaluated as well
     "4 agents, as runs are optimised": (4, "iql", "separate", True),
     "3 agents": (3, "iql", "separate", False),
     "shared weights": (4, "iql", "shared", False),
@@ -58,7 +58,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def results():
     command = [sys.executable, "-c", PROGRAM, json.dumps(CASES)]
-    return json.loads(subprocess.check_output(command, text=True, timeout=600).splitlines()[-1])
+    return json.loads(subprocess.check_output(command, text=True, timeout=1800).splitlines()[-1])
 
 
 @pytest.mark.parametrize("case", CASES)

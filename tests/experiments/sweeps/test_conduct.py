@@ -117,7 +117,7 @@ def alone(tmp_path_factory):
     return directory
 
 
-def wait_until(has_happened, seconds=120):
+def wait_until(has_happened, seconds=600):
     deadline = time.monotonic() + seconds
     while not has_happened():
         assert time.monotonic() < deadline, "waited in vain"
@@ -156,7 +156,7 @@ def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no
         for worker in others:
             os.kill(worker, signal.SIGCONT)
         sweep.communicate()
-    wait_until(lambda: not any(is_alive(pid) for pid in workers), seconds=20)
+    wait_until(lambda: not any(is_alive(pid) for pid in workers), seconds=120)
     finished = consmarl(*ARGUMENTS, tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert "3 finished" in finished.stdout
@@ -196,7 +196,7 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
     worker.stdin.flush()
     wait_until(lambda: (tmp_path / "run" / "metrics.jsonl").exists())
     worker.stdin.close()
-    assert worker.wait(timeout=20) == 3
+    assert worker.wait(timeout=120) == 3
     assert len(rows(tmp_path / "run")) < 61
 
 
@@ -243,6 +243,6 @@ def test_a_task_of_a_cluster_stops_when_a_file_says_so_even_if_signals_are_block
         outcome = pool.submit(on_a_node)
         wait_until(lambda: (job.out / "metrics.jsonl").exists() and len(rows(job.out)) > 3)
         (job.out / STOP).touch()
-        assert outcome.result(timeout=60) == Outcome("stopped")
+        assert outcome.result(timeout=240) == Outcome("stopped")
     assert (job.out / "checkpoints").is_dir()
     assert run_job(job) == Outcome("stopped")  # one that has not begun does not begin either
