@@ -4,27 +4,34 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test lint bench demo clean
+.PHONY: help setup test test-all lint bench demo clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    train CONS and IQL on a small world and compare them, in demo/"
-	@echo "make test    run the tests"
+	@echo "make test    run the tests but for the slow ones"
+	@echo "make test-all  run all tests"
 	@echo "make lint    check style, types and the rooms' contracts"
 	@echo "make bench   measure speed on one core"
 	@echo "make clean   remove what the other targets made"
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt src/consmarl/version.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "consmarl needs Python 3.11 or newer; run make with PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
+# A module's tests share what they train and compile; the longest modules come first (tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadscope
+	$(PYTEST) -m "not slow"
+
+test-all: $(READY)
+	$(PYTEST)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.machine import pin_to_one_core
 
-GOALS = {"metrics": 0.03, "report": 20.0, "import": 1.0, "help": 1.0, "start": 3.0}
+GOALS = {"metrics": 0.03, "report": 20.0, "bands": 5.0, "import": 1.0, "help": 1.0, "start": 3.0}
 TURNS = 16
 CHUNK_EPISODES = 40  # per row; a long run has 200
 
@@ -104,6 +104,17 @@ def _row(episode: int, value: float) -> dict[str, Any]:
     return steps | played | learned | shared | evaluated
 
 
+def seconds_of_bands(num_groups: int = 20, num_seeds: int = 5, num_rows: int = 1000) -> float:
+    """Time the bootstrapped bands around as many curves as the report on a hundred long runs has."""
+    from consmarl.reports.statistics import band
+
+    values = np.random.default_rng(0).normal(size=(num_seeds, num_rows))
+    start = time.perf_counter()
+    for _ in range(num_groups):
+        band(values)
+    return time.perf_counter() - start
+
+
 def seconds_of(*command: str, tries: int = 3) -> float:
     """Return the shortest duration of a command."""
     best = float("inf")
@@ -150,6 +161,9 @@ def main() -> None:
     print(f"report   {seconds:.1f} s on 100 runs of 1,000 rows   "
           f"goal {GOALS['report']:.0f} s: {verdict(seconds <= GOALS['report'])}")  # fmt: skip
     pin_to_one_core()
+    seconds = seconds_of_bands()
+    print(f"bands    {seconds:.1f} s around the curves of those 100 runs   "
+          f"goal {GOALS['bands']:.0f} s: {verdict(seconds <= GOALS['bands'])}")  # fmt: skip
     seconds, cost = metrics_cost()
     print(f"metrics  {cost:+.1%} on {seconds * 1e3:.1f} ms, a PGM-6ag episode of CONS; "
           f"a row every {CHUNK_EPISODES} episodes   "

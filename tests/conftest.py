@@ -1,4 +1,6 @@
 import functools
+import gc
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -16,9 +18,49 @@ from jax.experimental.compilation_cache import compilation_cache
 # Broadcasting over a missing axis is nearly always a mistake: it has to be written out.
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+# Tracing makes objects by the hundred thousand and keeps most of them: looking through all modules' objects for
+# garbage again and again takes a tenth of its time. Nor does anybody read from which line of code an operation came.
+gc.collect()
+gc.freeze()
+gc.set_threshold(50_000, 20, 20)
+jax.config.update("jax_traceback_in_locations_limit", 0)
+
 # A world compiles at its first example, which no deadline for an example allows for.
 hypothesis.settings.register_profile("consmarl", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("consmarl")
+
+
+# Few tests that take long: xdist would hand them out last, and one core would wait for the other.
+LONG_MODULES = (
+    "training/test_every_method.py", "experiments/sweeps/test_ray.py", "experiments/test_train.py",
+    "experiments/sweeps/test_conduct.py", "cli/test_workbench.py", "probes/test_methods.py",
+    "parity/test_released_policies.py", "examples/test_extending.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the modules that take longest; `--no-loadscope-reorder` keeps the order."""
+
+    def place(item):
+        name = item.path.as_posix()
+        return next((at for at, long in enumerate(LONG_MODULES) if name.endswith(long)), len(LONG_MODULES))
+
+    items.sort(key=place)
+
+
+def find_chromium():
+    """Return where the browser is, or None."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def pytest_sessionstart():
+    """Stop at once if something is missing that CONSMARL_REQUIRES names: its tests would be skipped."""
+    there = {"browser": find_chromium} | {
+        name: functools.partial(importlib.util.find_spec, name) for name in ("hatchling", "ray", "torch")
+    }
+    missing = [name for name in os.environ.get("CONSMARL_REQUIRES", "").split() if not there[name]()]
+    if missing:
+        pytest.exit(f"not there, though CONSMARL_REQUIRES names it: {', '.join(missing)}.", returncode=1)
 
 
 def pytest_configure(config):
@@ -65,7 +107,7 @@ def without_jax_cache():
 def browser():
     """Start a browser that asks no network for anything."""
     playwright = pytest.importorskip("playwright.sync_api")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = find_chromium()
     if chromium is None:
         pytest.skip("there is no Chromium")
     quietly = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

@@ -35,10 +35,11 @@ def test_no_heavy_framework_is_pulled_in():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def test_the_version_is_the_same_everywhere():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert consmarl.__version__ == project["version"]
-    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+def test_the_version_is_stated_once_and_has_its_changes():
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert config["project"]["dynamic"] == ["version"]
+    assert ROOT / config["tool"]["hatch"]["version"]["path"] == ROOT / "src" / "consmarl" / "version.py"
+    assert f"## {consmarl.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_public_names_are_all_there():

@@ -1,6 +1,5 @@
-"""Every command through the real entry point, one after the other as people use them."""
+"""Every command, one after the other as people use them; in processes of their own where that is the point."""
 
-import functools
 import json
 import re
 import signal
@@ -8,6 +7,7 @@ import subprocess
 
 import pytest
 from PIL import Image
+from tests.calling import consmarl as run
 from tests.experiments.small import COMMAND, SMALL, wait_for_rows
 
 from consmarl.cli import main
@@ -23,10 +23,6 @@ BRIEF = SMALL | dict(episodes=16, report_every=8, evaluate_every=8, checkpoint_e
 OPTIONS = [f"{name}={getattr(value, 'value', value)}" for name, value in BRIEF.items() if name not in ("env", "set")]
 SWEEP = ["sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "3", "--set", *BRIEF["set"],
          "--options", *OPTIONS]  # fmt: skip
-
-
-def run(*arguments, cwd=None):
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=240, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +191,15 @@ def test_weights_are_drawn_without_any_run(tmp_path, monkeypatch):
     assert (tmp_path / "figures" / "weights.png").is_file()
 
 
-def test_bench_says_how_long_a_run_takes(monkeypatch, capsys):
-    monkeypatch.setattr(bench, "measure", functools.partial(bench.measure, turn_seconds=0.01))
+def test_bench_says_how_long_the_run_takes_that_was_asked_for(monkeypatch, capsys):
+    def measure(config):
+        asked.append(config)
+        return bench.Measured(1e11, 5e5, 0.05, 9.0, config.episodes, 2.5e9)
+
+    asked = []
+    monkeypatch.setattr(bench, "measure", measure)  # test_bench.py has it do its work
     assert main(["bench", "--set", *BRIEF["set"], "--hidden-size", "8", "--batch-episodes", "4"]) == 0
+    assert asked == [TrainConfig(set=BRIEF["set"], hidden_size=8, batch_episodes=4)]
     printed = capsys.readouterr().out
     assert "training episode" in printed
     assert "run of 40,000 episodes" in printed
@@ -207,7 +209,7 @@ def test_help_and_version():
     assert "usage: consmarl COMMAND" in run("--help").stdout
     assert run("help").stdout == run("--help").stdout
     assert run("--version").stdout.startswith("consmarl ")
-    nothing = run()
+    nothing = subprocess.run([COMMAND], capture_output=True, text=True, check=False)
     assert nothing.returncode == 2
     assert "sweep" in nothing.stdout
 
@@ -226,13 +228,14 @@ def test_a_report_goes_without_pictures_that_cannot_be_made(swept, tmp_path):
 
 
 def test_an_interrupted_sweep_saves_its_runs_and_goes_on(tmp_path):
-    longer = ["episodes=800" if word == "episodes=16" else word for word in SWEEP] + ["--out", tmp_path / "sweep"]
+    words = ["episodes=800" if word == "episodes=16" else word for word in SWEEP if word != "cons"]
+    longer = [*words, "--out", tmp_path / "sweep"]
     process = subprocess.Popen([COMMAND, *longer], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    metrics = tmp_path / "sweep" / "pgm-3ag" / "cons" / "seed-3" / "metrics.jsonl"
+    metrics = tmp_path / "sweep" / "pgm-3ag" / "iql" / "seed-3" / "metrics.jsonl"
     with process:
         wait_for_rows(metrics.parent, process, 5)
         process.send_signal(signal.SIGINT)
-        said, errors = process.communicate(timeout=60)
+        said, errors = process.communicate(timeout=240)
     assert process.returncode == 130, errors
     assert "Repeat the command to run what is missing." in said
     stopped_after = len(metrics.read_text().splitlines())

@@ -46,11 +46,10 @@ def assert_same_run(left, right):
         np.testing.assert_array_equal(ours[name], theirs[name])
 
 
-def wait_for_rows(out, process, count, seconds=120):
+def wait_for_rows(out, process, count, seconds=600):
     """Wait until the run has written so many rows or is over."""
     deadline = time.monotonic() + seconds
     path = out / "metrics.jsonl"
-    while process.poll() is None and time.monotonic() < deadline:
-        if path.exists() and path.read_bytes().count(b"\n") >= count:
-            return
+    while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") >= count):
+        assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.005)

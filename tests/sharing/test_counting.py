@@ -53,10 +53,10 @@ def test_a_registered_way_to_count_is_the_runs(tmp_path):
     config = TrainConfig(
         method="cons", episodes=24, set=("grid=4,4", "episode_limit=6", "view=3,3"), hidden_size=8, warmup_steps=10,
         replay_episodes=24, share={"counting": "by-row", "start_episode": 0, "ask_gate": "always"},
-        evaluation_episodes=2, final_episodes=2, report_every=4,
+        evaluation_episodes=2, final_episodes=2, report_every=24,  # the run has the program of the line below
     )  # fmt: skip
     trainer = config.trainer()
-    state, report = trainer.run(trainer.init(0), 6)
+    state, report = trainer.run(trainer.init(0), 24 // trainer.num_envs)
     assert int(state.sharing.table.visits.sum()) == int(report.num_steps.sum()) * trainer.world.num_agents
     assert int(report.sharing["requests"].sum()) > 0
     assert "num_observations" not in report.sharing

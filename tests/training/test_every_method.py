@@ -1,6 +1,7 @@
 """Every method in every world: it trains, is saved and goes on to the same bits, and its policy can be played.
 
 Compiling is all that this takes, so weights are drawn without it; the probes have learners begin as they really do.
+And two worlds for each method are enough while one works on the code: the other pairs are marked slow.
 
 What runs of the preset `paper` come to is kept in paper_runs.json, so that no change elsewhere changes them unnoticed.
 Only a world or a method that is new is a reason to write it again: CONSMARL_KEEP_PAPER_RUNS=1 does so, for the tests
@@ -80,9 +81,17 @@ def kept_paper_run(name, found):
     return kept[name]
 
 
+def pairs():
+    """Go through all pairs: each method has two worlds that are not slow, and each world several methods."""
+    worlds = world_ids()
+    for number, method in enumerate(METHODS):
+        for place, env in enumerate(worlds):
+            is_slow = (place - number) % len(worlds) not in (0, len(worlds) // 2)
+            yield pytest.param(method, env, id=f"{method}-{env}", marks=[pytest.mark.slow] if is_slow else [])
+
+
 @pytest.mark.usefixtures("_weights_without_compiling")
-@pytest.mark.parametrize("env", world_ids())
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "env"), pairs())
 def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
     is_sharing = METHODS[method].sharing != "none"
     run = small_run(method, env, **({"share.start_episode": 1} if is_sharing else {}))

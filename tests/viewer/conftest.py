@@ -2,25 +2,36 @@ import functools
 import shutil
 
 import pytest
+from filelock import FileLock
 
 from consmarl.experiments.train import train
 from tests.viewer import small
 
 
 class Runs:
-    """Trained runs by method, each trained when it is first asked for."""
+    """Trained runs by method, each trained when it is first asked for: once for all modules, whoever runs them."""
 
     def __init__(self, directory):
         self.directory = directory
-        self.trained = functools.cache(lambda name: train(small.CONFIGS[name], directory / name))
+        self.trained = functools.cache(self._trained)
 
     def __getitem__(self, name):
         return self.trained(name)
 
+    def _trained(self, name):
+        with FileLock(self.directory / f"{name}.lock"):
+            run = self.directory / name
+            return run if (run / "result.json").is_file() else train(small.CONFIGS[name], run)
+
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory, compile_quickly):  # noqa: ARG001
-    return Runs(tmp_path_factory.mktemp("runs"))
+def runs(tmp_path_factory, request, compile_quickly):  # noqa: ARG001
+    shared = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # xdist gives each of its processes a folder in one that they share
+        shared = shared.parent
+    directory = shared / "viewer-runs"
+    directory.mkdir(exist_ok=True)
+    return Runs(directory)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 import zipfile
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 from consmarl import TrainConfig, UsageError
 from consmarl.experiments import exchanges
 from consmarl.viewer.view import TELLING, _is_of_this_run, view
-from tests.experiments.small import COMMAND
+from tests.calling import consmarl
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
 
@@ -315,7 +314,7 @@ def test_one_damaged_record_among_two_runs_is_refused(runs, damaged):
 
 def test_the_command_refuses_a_damaged_record_in_one_line(damaged):
     run = damaged(cut)
-    result = subprocess.run([COMMAND, "view", run], capture_output=True, text=True, timeout=120, check=False)
+    result = consmarl("view", run)
     assert result.returncode == 2
     assert result.stdout == ""
     assert "Traceback" not in result.stderr

@@ -1,0 +1,21 @@
+"""The list of faults fits the code: each text stands where it is said to, once, and the tests exist."""
+
+from pathlib import Path
+
+import pytest
+
+import consmarl
+from tests.mutation.faults import FAULTS, LEARNERS, SHARING, TRAINING
+
+PACKAGE, TESTS = Path(consmarl.__file__).parent, Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.file}-{fault.new}")
+def test_a_fault_can_be_made(fault):
+    assert (PACKAGE / fault.file).read_text(encoding="utf-8").count(fault.old) == 1
+    assert fault.old != fault.new
+    assert all((TESTS / each).is_file() for each in fault.tests)
+
+
+def test_every_room_has_faults():
+    assert {fault.room for fault in FAULTS} == {SHARING, LEARNERS, TRAINING}
