@@ -166,7 +166,8 @@ def _room(room: str) -> str:
         if not words[-1].startswith("_"):
             modules.append(".".join(words))
     entries = (f"::: {module}\n    options:\n      show_root_full_path: true\n" for module in modules)
-    return f"# `consmarl.{room}`\n\n" + "\n".join(entries)
+    less = "---\nsearch:\n  boost: 0.5\n---\n\n"  # guides come first among the results of a search
+    return f"{less}# `consmarl.{room}`\n\n" + "\n".join(entries)
 
 
 def _tutorial(config: MkDocsConfig, notebook: Path) -> Iterator[File]:
