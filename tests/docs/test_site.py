@@ -66,7 +66,7 @@ def test_tutorials_are_shown_with_their_outputs(site):
 
 @pytest.fixture
 def address(site):
-    """Where a server shows the site; browsers do not search in files."""
+    """Where a server shows the site."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     handler.log_message = lambda *_: None
     with http.server.ThreadingHTTPServer(("localhost", 0), handler) as server:
@@ -75,10 +75,10 @@ def address(site):
         server.shutdown()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_it_can_be_searched(browser, address, width):
+@pytest.mark.parametrize(("width", "is_file"), [(390, False), (1280, False), (1280, True)])
+def test_it_can_be_searched_on_a_server_and_from_a_folder(browser, site, address, width, is_file):
     page = browser.new_page(viewport={"width": width, "height": 844})
-    page.goto(f"{address}/index.html")
+    page.goto(f"{site.as_uri() if is_file else address}/guide/faq.html")
     page.click("label.md-header__button[for=__search]" if width == 390 else "input.md-search__input")
     page.keyboard.type("targeted exploration")
     page.wait_for_selector(".md-search-result__item", timeout=60_000)
