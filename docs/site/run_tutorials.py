@@ -6,15 +6,23 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 TUTORIALS = Path(__file__).parents[1] / "tutorials"
 
 
-def executed(notebook: nbformat.NotebookNode, folder: str | Path) -> nbformat.NotebookNode:
-    """Return the notebook with its outputs after a run in this folder."""
-    NotebookClient(
-        notebook, timeout=3600, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
+def execute(notebook: nbformat.NotebookNode, folder: str | Path) -> None:
+    """Run a notebook in this folder; its outputs are in it then."""
+    NotebookClient(notebook, timeout=3600, resources={"metadata": {"path": str(folder)}}).execute()
+
+
+def tidied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return a notebook without what changes with every run: when cells ran, and how their output was cut up."""
+    notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return notebook
 
 
@@ -25,11 +33,8 @@ def main() -> None:
             continue
         notebook = nbformat.read(path, as_version=4)
         with tempfile.TemporaryDirectory() as folder:
-            executed(notebook, folder)
-        for cell in notebook.cells:
-            cell.metadata.pop("execution", None)  # when it ran is of no interest, and changes with every run
-        notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-        nbformat.write(notebook, path)
+            execute(notebook, folder)
+        nbformat.write(tidied(notebook), path)
 
 
 if __name__ == "__main__":
