@@ -28,7 +28,7 @@ Place = tuple[str, str]  # method, family of worlds
 
 def table() -> str:
     """Return a line for every setting that presets set or disagree on, and for every group of methods and worlds."""
-    head = ["setting", "methods", "worlds", *(preset.value for preset in Preset)]
+    head = ["setting", "methods", "environments", *(preset.value for preset in Preset)]
     lines = [head, ["---"] * len(head)]
     for name, by_place in sorted(_values().items(), key=lambda each: each[0].startswith("share.")):
         for values in dict.fromkeys(by_place.values()):

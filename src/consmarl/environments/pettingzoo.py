@@ -205,5 +205,5 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
 
 
 def parallel_env(id: str, render_mode: str | None = None, **parameters: Any) -> WorldParallelEnv:
-    """Return a world by name as a PettingZoo `ParallelEnv`; `parameters` are those of `consmarl.make`."""
+    """Return an environment by id as a PettingZoo `ParallelEnv`; `parameters` are those of `consmarl.make`."""
     return WorldParallelEnv(make(id, **parameters), render_mode)

@@ -47,12 +47,12 @@ def register_world(
     presets: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     **settings: Any,
 ) -> None:
-    """Make a world known by an id: on the command line, in configurations, sweeps, reports and the viewer.
+    """Register an environment under an id: for the command line, configurations, sweeps, reports and the viewer.
 
     `world` is a frozen dataclass derived from `Environment`, or from `GridWorld` or `WalkerWorld`, which do most of the
     work on a grid. Its fields are parameters, `--set NAME=VALUE`; `settings` are those in which this id differs from
-    the class's defaults. What the class says of itself (`family`, `acts_as_one`, `presets`, `painter`) decides how it
-    is trained and drawn; `presets` adds settings of runs in this id alone.
+    the class's defaults. Class attributes (`family`, `acts_as_one`, `presets`, `painter`) decide how it is trained and
+    drawn; `presets` adds settings for runs with this id only.
     """
     what = f"the world {id!r}"
     check_record(what, world, Environment)
@@ -108,7 +108,7 @@ def _foreign_hint(id: str) -> str | None:
 
 
 def make(id: str, **parameters: Any) -> Any:
-    """Return the world with this id, its settings changed by `parameters`.
+    """Return the environment with this id, as pure functions for JAX; `parameters` change its settings.
 
     >>> make("pgm-6ag", num_agents=8, grid=(16, 16)).observation_size
     78

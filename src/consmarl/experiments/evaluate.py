@@ -28,10 +28,10 @@ def evaluate(
 ) -> dict[str, float]:
     """Play a policy greedily; return means over episodes.
 
-    `policy` is a file, or the directory of a run; one that has not finished plays by its newest checkpoint. Agents are
-    on their own, as in the paper, unless `consult` says how they act on what their teammates think; then requests and
-    answers of an episode are counted too. Somebody else's environment is a program, and is run only if `trust` is True
-    or the id that the policy names.
+    `policy` is a file or the directory of a run; an unfinished run plays with its newest checkpoint. Agents are on
+    their own, as in the paper, unless `consult` says how they use what their teammates think; requests and answers per
+    episode are then counted too. An environment from elsewhere is a program, and is run only if `trust` is True or the
+    id that the policy names.
     """
     return _evaluated(policy, episodes, seed, consult, trust)[0]
 

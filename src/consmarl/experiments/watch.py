@@ -60,11 +60,11 @@ def watch(
     view_of: int | None = 0,
     consult: Consult | str | None = None,
 ) -> Path:
-    """Play a world at random or a learned policy greedily, and write what happened to `out`; return its path.
+    """Play an environment at random or a learned policy greedily, and write a GIF or MP4 to `out`; return its path.
 
-    `policy` is a policy.safetensors or the directory of a run. It plays in the world that it was learned in,
+    `policy` is a policy.safetensors or the directory of a run. It plays in the environment that it was learned in,
     and its episodes are those of an evaluation with the same seed and number of episodes. Its agents are on their own
-    unless `consult` says how they act on what their teammates think.
+    unless `consult` says how they use what their teammates think.
     """
     out = Path(out)
     write = writer_for(out)

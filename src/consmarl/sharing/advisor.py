@@ -35,9 +35,9 @@ MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange stores an action in one b
 
 
 class Advisor:
-    """Lets a team of Q-learners share knowledge: `begin_episode` once an episode, `advise` once a step.
+    """Lets a team of Q-learners share knowledge: call `begin_episode` once per episode and `advise` once per step.
 
-    Counts of observations are exact: an observation is told by its bytes, so give it the same dtype every time.
+    Observations are counted exactly, by their bytes, so always use the same dtype.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class Advisor:
         seed: int = 0,
         episodes: int | None = None,
     ) -> None:
-        """Begin with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`.
+        """Start with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`.
 
-        `episodes` is how many you are going to play. The usual start of sharing, after 5,000 episodes, then fits them:
-        an eighth of a run of less than 40,000. A `start_episode` of your own stays as it is.
+        `episodes` is how many you are going to play. If it is below 40,000, sharing starts after an eighth of them
+        instead of after 5,000. A `start_episode` of your own is kept.
         """
         if sharing is not None and not isinstance(sharing, Mechanism):
             raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
@@ -74,7 +74,7 @@ class Advisor:
 
     @property
     def is_advised(self) -> NDArray[np.bool_]:
-        """Whose last action came of others' knowledge: [agent]."""
+        """Whose last action came from others' knowledge: [agent]."""
         return np.array(
             [agent in self.exchanges and bool(self.exchanges[agent].student.is_advised) for agent in self._agents]
         )
@@ -103,11 +103,11 @@ class Advisor:
         is_exploring: ArrayLike | None = None,
         epsilon: float | None = None,
     ) -> NDArray[np.int64]:
-        """Return what each agent should do: its own action, or one that comes of others' knowledge.
+        """Return what each agent should do: its own action, or one that comes from others' knowledge.
 
-        `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they mean to do, `is_exploring`
-        [agent] whether they mean to explore, which matters unless all agents may ask (where only those ask who start to
-        explore, it is they who are meant). What is returned is taken to be done.
+        `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they intend to do. `is_exploring`
+        [agent] says who is exploring (with the gate `starting-to-explore`, who starts to); it is needed unless all
+        agents may ask. The returned actions are assumed to be taken.
         """
         situation = self._situation(observations, values, actions, is_exploring, epsilon)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)
@@ -117,7 +117,7 @@ class Advisor:
     def decide(
         self, key: jax.Array, situation: Situation, observations: Observations, ask_teacher: AskTeacher
     ) -> NDArray[np.int64]:
-        """Do what `advise` does, with given chance: the compiled loop's draws for the same key are these."""
+        """Do what `advise` does with a given key; the compiled loop draws the same for it."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
         num_visits: Any = np.array([mine.add(each) for mine, each in zip(self._visits, observations, strict=True)])
         num_visits = num_visits.astype(np.int32)

@@ -1,0 +1,85 @@
+"""The tutorials run from top to bottom, with small settings, as a reader would run them."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="the extra docs is not installed")
+nbclient = pytest.importorskip("nbclient", reason="the extra docs is not installed")
+
+TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
+# what the cell tagged "parameters" is followed by
+SMALL = {
+    "teach-your-own-q-learner": "LOCK_EPISODES, MINE_EPISODES, SEEDS = 60, 24, range(1)",
+    "train-compare-understand": "EPISODES, SEEDS = 160, range(1)",
+    "your-own-environment-and-method": "EPISODES, SEEDS = 80, range(1)",
+}
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+NEEDING_TORCH = "teach-your-own-q-learner"
+
+
+def prepared(name, *, with_torch=True):
+    """Return a notebook with small settings, without outputs."""
+    notebook = nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
+    cells = []
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and (with_torch or "torch" not in tags):
+            cells.append(cell)
+        if "parameters" in tags:
+            cells.append(nbformat.v4.new_code_cell(SMALL[name]))
+    notebook.cells = cells
+    return notebook
+
+
+def run(notebook, folder, monkeypatch):
+    # as in `compile_quickly`, for the kernel and the processes that it starts
+    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
+    monkeypatch.setenv("PYTHONPATH", str(TUTORIALS.parents[1] / "src"))
+    client = nbclient.NotebookClient(notebook, timeout=1_200, resources={"metadata": {"path": str(folder)}})
+    client.execute()
+    return "".join(each.get("text", "") for cell in notebook.cells for each in cell.outputs)
+
+
+def test_every_tutorial_is_tried():
+    assert {path.stem for path in TUTORIALS.glob("*.ipynb")} == set(SMALL)
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_stored_outputs_are_of_a_whole_run(name):
+    notebook = nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert not any(each.output_type == "error" for cell in cells for each in cell.outputs)
+    text = str([cell.outputs for cell in cells])
+    assert "/tmp/" not in text  # nothing of the machine that it ran on
+    assert str(Path.home()) not in text
+
+
+def test_a_q_learner_is_taught(tmp_path, monkeypatch):
+    said = run(prepared(NEEDING_TORCH, with_torch=HAS_TORCH), tmp_path, monkeypatch)
+    assert "CONS" in said
+    assert "agent 0 does 2 instead of 0" in said
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_the_torch_part_is_among_what_was_run():
+    with_torch, without = (prepared(NEEDING_TORCH, with_torch=each).cells for each in (True, False))
+    assert len(with_torch) - len(without) == 2
+
+
+def test_runs_are_trained_compared_and_looked_into(tmp_path, monkeypatch):
+    said = run(prepared("train-compare-understand"), tmp_path, monkeypatch)
+    assert said.count("finished") == 2
+    assert "not established with one seed" in said
+    assert "choices changed by answers" in said
+
+
+def test_an_environment_and_a_method_are_registered_and_swept(tmp_path, monkeypatch):
+    said = run(prepared("your-own-environment-and-method"), tmp_path, monkeypatch)
+    assert "huber_width" in said  # the nearest option
+    assert "lifted in" in said
+    assert (tmp_path / "runs" / "sweep" / "lifting" / "huber" / "seed-0" / "result.json").is_file()
