@@ -184,7 +184,10 @@ def test_misuse_gets_a_sentence(register, sentence):
         (dict(learn={"num_naps": 0}), r"learn\.num_naps must be a whole number of at least 1"),
         (dict(learn={"patiense": 1}), r"no setting 'learn\.patiense': did you mean 'patience'"),
         (dict(method="iql", learn={"mood": "calm"}), r"learn\.mood is an option of moody, not of iql"),
-        (dict(explore={"share": 0.5}), r"explore\.share is an option of epsilon-greedy-together: epsilon-z-greedy"),
+        (
+            dict(explore={"share": 0.5}),
+            r"explore\.share is an option of epsilon-greedy-together, not of epsilon-z-greedy",
+        ),
         (
             dict(exploration="epsilon-greedy-together", explore={"share": 1.5}),
             r"explore\.share must lie between 0 and 1",
