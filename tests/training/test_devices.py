@@ -8,11 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-import consmarl
 from consmarl import UsageError
-from consmarl.learners.interface import TeamSpec
-from consmarl.learners.iql import IQL
-from consmarl.training.loop import Trainer
+from consmarl.learners.devices import agents_mesh
 
 # One process for all cases: loading JAX and drawing up its devices takes as long as compiling one of them.
 PROGRAM = """
@@ -72,7 +69,6 @@ def test_two_devices_learn_what_one_does(case, results):
 
 
 def test_more_devices_than_there_are_get_one_clear_sentence():
-    world, num_devices = consmarl.make("pgm-3ag"), len(jax.devices())
-    trainer = Trainer(world=world, learner=IQL(TeamSpec.of(world)), num_devices=num_devices + 1)
+    num_devices = len(jax.devices())
     with pytest.raises(UsageError, match=f"{num_devices + 1} devices were asked for and JAX sees {num_devices}"):
-        trainer.init(0)
+        agents_mesh(num_devices + 1)
