@@ -80,11 +80,9 @@ def test_it_can_be_searched_on_a_server_and_from_a_folder(browser, site, address
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(f"{site.as_uri() if is_file else address}/guide/faq.html")
     page.click("label.md-header__button[for=__search]" if width == 390 else "input.md-search__input")
-    page.keyboard.type("targeted exploration")
-    page.wait_for_selector(".md-search-result__item", timeout=60_000)
-    found = [each.inner_text() for each in page.query_selector_all(".md-search-result__item h1")]
+    page.keyboard.type("prestige")
+    page.wait_for_selector(".md-search-result__item h1:has-text('CONS in pictures')", timeout=60_000, state="attached")
     page.close()
-    assert any("CONS" in title for title in found), found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
