@@ -46,10 +46,12 @@ class SEQL(IQL):
         def of_student(each: tuple[jax.Array, DRQNParameters, DRQNParameters]) -> tuple[Metrics, DRQNParameters]:
             student, own_online, own_target = each
 
-            def of_episodes(row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Metrics, DRQNParameters]:
-                return self.agent_gradient(student, (own_online, own_target), *row, batch, settled)
+            def of_episodes(row: tuple[Any, ...]) -> tuple[Metrics, DRQNParameters]:
+                *seen_and_done, allowed = row
+                whose = batch._replace(allowed=allowed)
+                return self.agent_gradient(student, (own_online, own_target), *seen_and_done, whose, settled)
 
-            metrics, gradients = jax.lax.map(of_episodes, batch[:3])
+            metrics, gradients = jax.lax.map(of_episodes, (*batch[:3], batch.allowed))
             weights = self._weights(agents == student)
             total = jax.tree.map(lambda rows: jnp.tensordot(weights, rows, axes=1), gradients)
             own = {name: rows[student] for name, rows in metrics.items()}
