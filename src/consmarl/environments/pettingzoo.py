@@ -14,6 +14,7 @@ from pettingzoo import ParallelEnv
 from consmarl.environments import validation
 from consmarl.environments.grid import GridWorld
 from consmarl.environments.interface import Outcome
+from consmarl.environments.packages import is_of_package
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
 
@@ -206,4 +207,6 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
 
 def parallel_env(id: str, render_mode: str | None = None, **parameters: Any) -> WorldParallelEnv:
     """Return a world by name as a PettingZoo `ParallelEnv`; `parameters` are those of `consmarl.make`."""
+    if is_of_package(id):
+        raise UsageError(f"{id} is another package's, which has wrappers of its own: make it there.")
     return WorldParallelEnv(make(id, **parameters), render_mode)
