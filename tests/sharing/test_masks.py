@@ -81,7 +81,9 @@ def test_equations_hold_over_the_allowed_actions(allowed):
     expected = 1.0 if len(may) == 1 else equations.policy_confidence(smaller)
     np.testing.assert_allclose(confidence, expected, atol=1e-5)
     giving = equations.giving_probability(jnp.asarray(visits[0]), masked(values[0], mask), 1.5, mask)
-    np.testing.assert_allclose(giving, equations.giving_probability(jnp.asarray(visits[0]), values[0, may], 1.5), atol=1e-5)
+    np.testing.assert_allclose(
+        giving, equations.giving_probability(jnp.asarray(visits[0]), values[0, may], 1.5), atol=1e-5
+    )
     assert equations.worst_action(policy, mask) == may[np.argmin(smaller)]
 
 
@@ -111,7 +113,7 @@ class TestAdvisor:
         for _ in range(15):
             values = rng.normal(size=(2, 4))
             own = np.where(allowed, values, -np.inf).argmax(axis=1)
-            loving = lambda teacher, student, seen: rng.normal(size=4) + [0, 90, 0, 0]  # noqa: E731, ARG005
+            loving = lambda teacher, student, seen: rng.normal(size=4) + np.array([0, 90, 0, 0])  # noqa: E731, ARG005
             advised = advisor.advise([np.zeros(1)] * 2, values, own, loving, allowed=allowed)
             assert allowed[[0, 1], advised].all()
             num_advised += advisor.is_advised.sum()

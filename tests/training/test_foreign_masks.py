@@ -30,7 +30,7 @@ class Unlike(ParallelEnv):
         return spaces.Box(-1, 9, (3 if agent == "big" else 1,), np.float32)
 
     def observation_space(self, agent):
-        count = self.action_space(agent).n
+        count = int(self.action_space(agent).n)
         told = {"observation": self._box(agent), "action_mask": spaces.MultiBinary(count)}
         return spaces.Dict(told) if self.how == "observation" else self._box(agent)
 

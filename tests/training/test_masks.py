@@ -143,7 +143,9 @@ def test_what_follows_is_the_best_of_what_is_allowed():
 def batch_of(num_episodes=5, **changes):
     """Return episodes in the world above, as if played by somebody."""
     rng = np.random.default_rng(5)
-    allowed = jnp.broadcast_to(jnp.asarray(ALLOWED).swapaxes(0, 1)[:, None], (NUM_AGENTS, num_episodes, *ALLOWED.shape[::2]))
+    allowed = jnp.broadcast_to(
+        jnp.asarray(ALLOWED).swapaxes(0, 1)[:, None], (NUM_AGENTS, num_episodes, *ALLOWED.shape[::2])
+    )
     actions = draw_allowed(jax.random.key(2), choices(allowed[:, :, :-1]))
     batch = EpisodeBatch(
         codes=jnp.asarray(rng.integers(0, 4, (NUM_AGENTS, num_episodes, LIMIT + 1, 2)), jnp.uint8),
@@ -260,7 +262,9 @@ class TestATeamThatShares:
         assert report.returns.min() > -1
         assert np.isfinite(report.learning["loss"]).all()
         stored = state.replay.episodes
-        np.testing.assert_array_equal(stored.allowed, np.broadcast_to(ALLOWED.swapaxes(0, 1)[:, None], stored.allowed.shape))
+        np.testing.assert_array_equal(
+            stored.allowed, np.broadcast_to(ALLOWED.swapaxes(0, 1)[:, None], stored.allowed.shape)
+        )
         assert is_fine(stored.actions.astype(int), jnp.asarray(stored.allowed[:, :, :-1])).all()
 
     def test_nobody_advises_what_is_forbidden(self, run):
@@ -297,7 +301,11 @@ def test_worlds_without_masks_have_none_anywhere():
     trainer = trainer_of(world=free, learner=IQL(TeamSpec.of(free), hidden_size=4))
     shapes = trainer.shapes()
     assert shapes.replay.episodes.allowed is None
-    episodes = jax.eval_shape(lambda: trainer.evaluate(trainer.learner.parameters(trainer.learner.init(jax.random.key(0))), jax.random.key(0), 2))
+    episodes = jax.eval_shape(
+        lambda: trainer.evaluate(
+            trainer.learner.parameters(trainer.learner.init(jax.random.key(0))), jax.random.key(0), 2
+        )
+    )
     assert episodes.batch.allowed is None
 
 

@@ -167,9 +167,7 @@ class I2Q(TDLearner):
 
         state_values = _scalar(online.state_value, goals.hidden_tm1)
         weights = td.expectile_weights(jax.lax.stop_gradient(state_values), goals.pair_value, self.expectile)
-        state_loss = td.masked_squared_error(
-            state_values, goals.pair_value, mask * weights, may_be_empty=may_be_empty
-        )
+        state_loss = td.masked_squared_error(state_values, goals.pair_value, mask * weights, may_be_empty=may_be_empty)
 
         _, values = self.networks.unroll(online.action_value, experience.inputs)
         chosen = td.chosen_values(values[:-1], experience.actions)

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 
 from consmarl.environments.masks import choices, only_allowed
 
-
 FORBIDDEN = -1e9  # a logit whose probability is 0, and whose gradient is not undefined
 
 

@@ -108,9 +108,9 @@ class Advisor:
 
         `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they mean to do, `is_exploring`
         [agent] whether they mean to explore, which matters unless all agents may ask (where only those ask who start to
-        explore, it is they who are meant). `allowed` [agent, action] says what each may do, if not everything: nobody is
-        advised to do anything else, and an agent that may do nothing is absent and neither asks nor counts what it sees.
-        What is returned is taken to be done.
+        explore, it is they who are meant). `allowed` [agent, action] says what each may do, if not everything: nobody
+        is advised to do anything else, and an agent that may do nothing is absent and neither asks nor counts what it
+        sees. What is returned is taken to be done.
         """
         situation = self._situation(observations, values, actions, is_exploring, epsilon, allowed)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)

@@ -93,9 +93,7 @@ class Consulting(Sharing):
         record = self._record(situation, values, scores, is_sent, actions, allowed) if is_recording else ()
         return Shared(actions, traffic, state, memory, record, ready.recall)
 
-    def _scored(
-        self, student: jax.Array, values: jax.Array, allowed: jax.Array | None
-    ) -> tuple[jax.Array, jax.Array]:
+    def _scored(self, student: jax.Array, values: jax.Array, allowed: jax.Array | None) -> tuple[jax.Array, jax.Array]:
         """Return how the team scores a student's actions [action], −∞ for what is forbidden, and who answers it.
 
         `values` [teacher, action] are −∞ for what is forbidden; who answers is bool [teacher].

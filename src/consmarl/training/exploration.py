@@ -71,9 +71,15 @@ class Exploration(abc.ABC):
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any, allowed: jax.Array
     ) -> Choice:
-        """Choose among what is allowed, bool [agent, env, action], something for everybody; other scores are −∞."""
-        del key, scores, epsilon, state, allowed
-        raise UsageError(f"{type(self).__name__} cannot be used where actions are forbidden.")
+        """Choose among what is allowed, bool [agent, env, action], something for everybody; other scores are −∞.
+
+        An exploration that goes by scores alone `handles_masks` as it is; one that draws actions by itself has to see
+        to it that they are allowed.
+        """
+        del allowed
+        if not self.handles_masks:
+            raise UsageError(f"{type(self).__name__} cannot be used where actions are forbidden.")
+        return self.choose(key, scores, epsilon, state)
 
 
 def _merged(
@@ -303,15 +309,5 @@ class Greedy(Exploration):
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
         """Never explore."""
         del key, epsilon
-        return self._best(scores, state)
-
-    def choose_allowed(
-        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
-    ) -> Choice:
-        """Take the best of what is allowed: all else scores −∞."""
-        del key, epsilon, allowed
-        return self._best(scores, state)
-
-    def _best(self, scores: jax.Array, state: tuple[()]) -> Choice:
         nowhere = jnp.zeros(scores.shape[:-1], bool)
         return _merged(nowhere, nowhere, nowhere.astype(jnp.int32), scores, state)
