@@ -7,11 +7,13 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from consmarl.environments.foreign import ForeignWorld
+from consmarl.environments.pettingzoo import WorldParallelEnv
 from consmarl.errors import UsageError
 from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
 from consmarl.training.python_loop import PythonTrainer
 from tests.training.handmade import Handmade
+from tests.training.masked import ALLOWED, LIMIT, Turnstile
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
 
@@ -125,3 +127,12 @@ def test_masks_of_another_length_are_refused():
     env._mask = lambda agent: np.ones(3, np.int8)  # noqa: ARG005
     with pytest.raises(UsageError, match=r"action_mask of big in custom is of int8\(3,\): it must be 4 zeros and ones"):
         ForeignWorld(env).reset(0)
+
+
+def test_a_world_of_ours_tells_its_masks_as_pettingzoo_has_them():
+    """There and back: what our world forbids is what the adapter reads off its infos."""
+    world = ForeignWorld(WorldParallelEnv(Turnstile()), episode_limit=LIMIT)
+    world.reset(0)
+    for step in range(LIMIT - 1):
+        np.testing.assert_array_equal(world.allowed, ALLOWED[step])
+        world.step(np.asarray(ALLOWED[step].argmax(axis=1), np.int32))

@@ -250,7 +250,8 @@ class TestATeamThatShares:
     """CONS at work where actions are forbidden: played, recorded and learned from."""
 
     @pytest.fixture(scope="class")
-    def run(self):
+    @classmethod
+    def run(cls):
         sharing = Cons(start_episode=0, ask_scale=0.01, requires_seen=False, initial_places=1024)
         trainer = trainer_of(sharing)
         state, report = trainer.run(trainer.init(0), 6, is_recording=True)

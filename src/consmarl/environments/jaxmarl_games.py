@@ -93,7 +93,7 @@ class JaxMARLGame(Game):
             if type(space).__name__ != "Discrete":
                 raise UsageError(f"{id} is acted on by a {type(space).__name__}: only Discrete actions can be learned.")
         self.action_counts = tuple(int(space.n) for space in spaces)
-        self.own_limit = getattr(env, "max_steps", None)
+        self.own_limit = _own_limit(env)
         self._masks = _mask_function(env)
 
     def reset(self, key: jax.Array) -> tuple[Any, Seen]:
@@ -123,6 +123,16 @@ class JaxMARLGame(Game):
         from consmarl.environments.draw.packages import jaxmarl_pictures
 
         return jaxmarl_pictures(self.env, states)
+
+
+def _own_limit(env: Any) -> int | None:
+    """Return after how many steps the package ends an episode, where it says so."""
+    most = getattr(env, "max_steps", None)
+    if most is None:
+        return None
+    # MPE looks at the clock before it moves on, so that its episodes have one step more than they say
+    is_one_late = type(env).__module__.startswith("jaxmarl.environments.mpe")
+    return int(most) + is_one_late
 
 
 def _mask_function(env: Any) -> Any:

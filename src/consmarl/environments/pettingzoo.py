@@ -32,10 +32,12 @@ class Moment(NamedTuple):
     state: Any
     observations: jax.Array  # float32 [agent, observation]
     outcome: Outcome | None
+    allowed: Any = None  # bool [agent, action]; None where nothing is forbidden
 
 
 def _moment(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, outcome: Outcome | None) -> Moment:
-    return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome)
+    allowed = world.allowed_actions(state) if world.masks_actions else None
+    return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome, allowed)
 
 
 # One compilation serves all instances of equal worlds: a world is its own, hashable, description.
@@ -62,7 +64,8 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     """A world behind PettingZoo's parallel interface.
 
     Observations are float32; `infos` hold the team's reward in every step, and at the end of an episode what was
-    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent.
+    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent. Where the
+    world forbids actions, `infos[agent]["action_mask"]` says what is allowed.
     """
 
     def __init__(self, world: GridWorld[Any, Any, Any], render_mode: str | None = None) -> None:
@@ -120,7 +123,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         self._recorded_draws, self._num_steps, self._last_actions = draws, 0, None
         self._returns[:] = 0
         self.agents = list(self.possible_agents)
-        return self._observations(), {agent: {} for agent in self.agents}
+        return self._observations(), self._masks()
 
     def step(
         self, actions: dict[str, int]
@@ -139,7 +142,8 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
 
         agents = self.agents
         rewards = {agent: float(reward) for agent, reward in zip(agents, outcome.rewards, strict=True)}
-        infos: Infos = {agent: {"team_reward": float(outcome.team_reward)} for agent in agents}
+        masks = self._masks()
+        infos: Infos = {agent: {"team_reward": float(outcome.team_reward)} | masks[agent] for agent in agents}
         if outcome.done:
             for index, agent in enumerate(agents):
                 infos[agent] |= self._achieved(index)
@@ -179,6 +183,14 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     def _achieved(self, index: int) -> dict[str, Any]:
         achieved = jax.device_get(_counters(self.world, self._present().state))
         return {name: values[index] for name, values in achieved.per_agent.items()} | achieved.team
+
+    def _masks(self) -> Infos:
+        """Return what each agent may do, as PettingZoo has it; nothing where nothing is ever forbidden."""
+        allowed = self._present().allowed
+        if allowed is None:
+            return {agent: {} for agent in self.possible_agents}
+        rows = np.asarray(allowed).astype(np.int8)
+        return {agent: {"action_mask": row} for agent, row in zip(self.possible_agents, rows, strict=True)}
 
     def _present(self) -> Moment:
         if self._moment is None:

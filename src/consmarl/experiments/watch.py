@@ -162,7 +162,7 @@ def _play_greedily(world: World, actors: Actors, num_episodes: int, parameters: 
     return episodes.records.states, episodes.batch
 
 
-def draw_step(world: World, played: Played, step: int, view_of: int | None) -> Frame:
+def draw_step(world: GridWorld[Any, Any, Any], played: Played, step: int, view_of: int | None) -> Frame:
     """Draw an episode after so many of its steps."""
     return draw_frame(world, _state(played, step), _status(played, step), view_of)
 
@@ -179,6 +179,14 @@ def _status(played: Played, step: int) -> Status:
     )
 
 
+def _frames(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
+    if isinstance(world, CompiledWorld):
+        yield from _of_package(world, played)
+        return
+    for step in range(played.num_steps + 1):
+        yield draw_step(world, played, step, view_of)
+
+
 def _of_package(world: CompiledWorld, played: Played) -> Iterator[Frame]:
     """Draw an episode in an environment of another package: its own pictures, where it has them."""
     states = [_state(played, step).inner for step in range(played.num_steps + 1)]
@@ -189,10 +197,7 @@ def _of_package(world: CompiledWorld, played: Played) -> Iterator[Frame]:
 
 def film(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
     """Draw an episode from its start to its end, which is held for a while."""
-    frames = (draw_step(world, played, step, view_of) for step in range(played.num_steps + 1))
-    if isinstance(world, CompiledWorld):
-        frames = _of_package(world, played)
-    for step, frame in enumerate(frames):
+    for step, frame in enumerate(_frames(world, played, view_of)):
         for _ in range(1 + FRAMES_HELD_AT_END * (step == played.num_steps)):
             yield frame
 

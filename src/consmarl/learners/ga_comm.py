@@ -225,10 +225,9 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         log_policy = mixed_log_policy(logits.reshape(*by_step, -1), batch.epsilon.T[None, :, :, None], allowed)
         chosen = td.chosen_values(log_policy, batch.actions.swapaxes(1, 2).astype(jnp.int32))
         mask = td.step_mask(batch.num_steps, limit)
-        decides = jnp.broadcast_to(mask, by_step)
-        if allowed is not None:  # whoever is absent does not
-            decides *= is_present(allowed)
-        loss = policy_gradient_loss(chosen, advantages[None], decides)
+        # whoever is absent does not decide
+        decides = mask if allowed is None else mask[None] * is_present(allowed)
+        loss = policy_gradient_loss(chosen, advantages[None], jnp.broadcast_to(decides, by_step))
         return loss, {
             "loss": loss,
             "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), decides),

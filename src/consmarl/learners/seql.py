@@ -47,9 +47,11 @@ class SEQL(IQL):
             student, own_online, own_target = each
 
             def of_episodes(row: tuple[Any, ...]) -> tuple[Metrics, DRQNParameters]:
-                *seen_and_done, allowed = row
-                whose = batch._replace(allowed=allowed)
-                return self.agent_gradient(student, (own_online, own_target), *seen_and_done, whose, settled)
+                codes, actions, rewards, allowed = row
+                own = (own_online, own_target)
+                return self.agent_gradient(
+                    student, own, codes, actions, rewards, batch._replace(allowed=allowed), settled
+                )
 
             metrics, gradients = jax.lax.map(of_episodes, (*batch[:3], batch.allowed))
             weights = self._weights(agents == student)
