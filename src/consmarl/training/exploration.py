@@ -5,6 +5,7 @@ Axes: `[agent, env]`.
 """
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -208,30 +209,32 @@ class EpsilonZGreedy(Exploration):
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run) -> Choice:
         """Go on with a run, or begin one with probability ε."""
-        key_whether, key_what, key_length = jax.random.split(key, 3)
-        drawn = jax.random.randint(key_what, scores.shape[:-1], 0, scores.shape[-1])
-        return self._next(key_whether, key_length, scores, epsilon, state, drawn)
+
+        def draw(key: jax.Array) -> jax.Array:
+            return jax.random.randint(key, scores.shape[:-1], 0, scores.shape[-1])
+
+        return self._next(key, scores, epsilon, state, draw)
 
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run, allowed: jax.Array
     ) -> Choice:
         """Go on with a run as long as that is allowed, or begin one with probability ε."""
-        key_whether, key_what, key_length = jax.random.split(key, 3)
         left = Run(state.action, jnp.where(is_allowed(allowed, state.action), state.num_left, 0))
-        return self._next(key_whether, key_length, scores, epsilon, left, draw_allowed(key_what, allowed))
+        return self._next(key, scores, epsilon, left, lambda key: draw_allowed(key, allowed))
 
     def _next(
         self,
-        key_whether: jax.Array,
-        key_length: jax.Array,
+        key: jax.Array,
         scores: jax.Array,
         epsilon: jax.Array,
         state: Run,
-        drawn: jax.Array,
+        draw: Callable[[jax.Array], jax.Array],
     ) -> Choice:
+        key_whether, key_what, key_length = jax.random.split(key, 3)
         shape = scores.shape[:-1]
         goes_on = state.num_left > 0
         begins = ~goes_on & (jax.random.uniform(key_whether, shape) < epsilon)
+        drawn = draw(key_what)
         chance = jax.random.uniform(key_length, shape, minval=1e-6)
         length = jnp.floor(1 / chance).astype(jnp.int32)
         action = jnp.where(begins, drawn, state.action)
