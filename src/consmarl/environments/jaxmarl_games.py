@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -42,12 +43,22 @@ def jaxmarl_world(id: str, /, **settings: Any) -> CompiledWorld:
 
 def _package(id: str) -> Any:
     try:
-        # it prints while it is imported
-        with as_its_authors_meant(), contextlib.redirect_stdout(io.StringIO()):
+        with as_its_authors_meant(), _in_silence():
             import jaxmarl.registration
     except ImportError as error:
         raise UsageError(f"{id} needs JaxMARL: pip install 'consmarl[jaxmarl]' ({str(error).rstrip('.')}).") from error
     return jaxmarl.registration
+
+
+@contextlib.contextmanager
+def _in_silence() -> Iterator[None]:
+    """Let the package be imported: it prints, and puts Python's first streams in the place of those that are there."""
+    there = sys.stdout, sys.stderr, sys.__stdout__
+    sys.stdout = sys.__stdout__ = io.StringIO()  # type: ignore[misc, assignment]
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr, sys.__stdout__ = there  # type: ignore[misc]
 
 
 @functools.lru_cache
