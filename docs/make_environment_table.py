@@ -1,6 +1,7 @@
 """Write the table of guide/other-packages.md, by trying: `.venv/bin/python docs/make_environment_table.py`.
 
-Names of environments as arguments try those alone, and leave the other rows as they are.
+Names of environments as arguments try those alone, and leave the other rows as they are. Whoever does not want to wait
+for the compiler sets JAX_DISABLE_MOST_OPTIMIZATIONS=true; then no steps a second are written.
 """
 
 import functools
@@ -83,7 +84,8 @@ def _trained(trainer: Any) -> tuple[str, str]:
         for one, other in zip(jax.tree.leaves(went_on), jax.tree.leaves(resumed), strict=True)
     )
     outcome = ("trains" if learns else "does not train") + (", resumes" if same else ", does not resume")
-    return outcome, f"{rate:,.0f}"
+    is_slow = jax.config.values["jax_disable_most_optimizations"]  # compiled quickly, so that speed means nothing
+    return outcome, "–" if is_slow else f"{rate:,.0f}"
 
 
 def _drawn(world: CompiledWorld) -> str:
