@@ -23,6 +23,8 @@ class Boltzmann(Exploration):
     temperature: Positive = 0.5
     """How far values may lie apart for actions to be about equally likely."""
 
+    handles_masks = True  # forbidden actions score −∞, so that neither the softmax nor the maximum takes one
+
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Nothing is remembered."""
         del num_agents, num_envs

@@ -28,7 +28,9 @@ class ImportanceAdvising(AdHocTD):
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
         """Answer, if eligible, where the choice matters to the teacher."""
         del draws
-        importance = teachers.values.max(axis=1) - teachers.values.min(axis=1)
+        # what the student may not do is worth −∞
+        least = teachers.values.min(axis=1, where=jnp.isfinite(teachers.values), initial=jnp.inf)
+        importance = teachers.values.max(axis=1) - least
         replies = self.may_teach(request, teachers)
         matters = importance >= self.threshold
         return jnp.where(matters | (replies != Reply.ANSWERED), replies, jnp.uint8(Reply.UNIMPORTANT))

@@ -86,10 +86,9 @@ def handmade(monkeypatch, tmp_path):
     module.nothing = lambda: {}
     module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
     module.dicts = lambda: Choosing([spaces.Dict({"mask": spaces.Discrete(2)})] * 2)
-    module.unequal_views = lambda: Choosing([spaces.Discrete(3), spaces.Discrete(4)])
-    module.unequal_moves = lambda: Choosing(acted=[spaces.Discrete(3), spaces.Discrete(2)])
+    module.pictures = lambda: Choosing([spaces.Box(0, 255, (8, 8, 3), np.uint8)] * 2)
     module.many_moves = lambda: Choosing(acted=[spaces.Discrete(257)] * 2)
-    for name in ("nothing", "boxes", "dicts", "unequal_views", "unequal_moves", "many_moves"):
+    for name in ("nothing", "boxes", "dicts", "pictures", "many_moves"):
         getattr(module, name).__module__ = "handmade"  # as if its file had defined them
     monkeypatch.setitem(sys.modules, "handmade", module)
     (tmp_path / "needy.py").write_text("import absent_thing\n")
@@ -120,8 +119,7 @@ def handmade(monkeypatch, tmp_path):
         ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
         ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),
         ("pettingzoo:handmade:dicts", r"is observed as Dict.*: only Box, Discrete and MultiDiscrete"),
-        ("pettingzoo:handmade:unequal_views", r"shows its agents different things, of sizes \[3, 4\]"),
-        ("pettingzoo:handmade:unequal_moves", r"different numbers of actions, \[2, 3\]"),
+        ("pettingzoo:handmade:pictures", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:many_moves", r"has 257 actions: at most 256"),
     ],
 )

@@ -121,7 +121,7 @@ def test_an_agent_that_leaves_early_and_an_early_end_are_stored_as_they_were(end
     for slot in range(2):
         assert stored.codes[0, slot].tolist() == [[0, 0], [1, 0], [2, 0], [2, 0], [0, 0], [0, 0]]  # gone: the last one
         assert stored.codes[1, slot].tolist() == [[0, 1], [1, 1], [2, 1], [3, 1], [0, 0], [0, 0]]
-        assert stored.actions[:, slot].tolist() == [[0, 1, 2, 0, 0], [1, 2, 0, 0, 0]]
+        assert stored.actions[:, slot].tolist() == [[0, 1, 0, 0, 0], [1, 2, 0, 0, 0]]  # gone: nothing, which is 0
         assert stored.rewards[:, slot].tolist() == [[0.5, 1.0, 0.0, 0.0, 0.0], [0.5, 1.0, 1.5, 0.0, 0.0]]
     assert stored.num_steps.tolist() == [3, 3, 0, 0]
     assert stored.terminated.tolist() == [ends_by == "termination"] * 2 + [False] * 2

@@ -1,6 +1,7 @@
-"""Environments that others wrote, as teams see them: any PettingZoo `ParallelEnv` with like agents.
+"""Environments that others wrote, as teams see them: any PettingZoo `ParallelEnv`.
 
-They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1.
+They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1. Agents that
+see less or have fewer actions than others are filled up to the largest, with zeros and with forbidden actions.
 """
 
 import functools
@@ -26,6 +27,7 @@ from consmarl.metrics import Metric
 PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
 PREFIXES = (PETTINGZOO, FORAGING)
 OBSERVATION_KINDS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
+OBSERVATION, ACTION_MASK = "observation", "action_mask"  # of a Dict that holds both, as PettingZoo has it
 MOST_ACTIONS = 256  # replay keeps an action in a byte
 
 
@@ -119,15 +121,19 @@ class ForeignStep(NamedTuple):
     rewards: NDArray[np.float32]  # [agent]
     is_over: bool
     terminated: bool  # it is over, and for every agent because its task was
+    allowed: NDArray[np.bool_]  # [agent, action], what each may do next; nothing if it is not there
 
 
 class ForeignWorld:
     """A `ParallelEnv` with an array interface, and the facts that learners and replay need.
 
-    Agents may leave before the others: the rest play on, and one that is gone has reward 0 and sees what it saw last.
+    Agents may come and go: the rest play on, and one that is not there is not asked, may do nothing, has reward 0 and
+    sees what it saw last. What is allowed is read off `infos[agent]["action_mask"]`, or off the observation where that
+    is a Dict of `observation` and `action_mask`.
     """
 
     observation_dtype = np.dtype(np.float32)
+    masks_actions = True  # nobody tells in advance whether agents leave or actions are forbidden
     metrics: tuple[Metric, ...] = ()  # it has no counters
 
     def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
@@ -135,30 +141,36 @@ class ForeignWorld:
         self.env, self.id = env, id
         self.agents = _agents_of(env, id)
         self.num_agents = len(self.agents)
-        self._observation_spaces = [env.observation_space(agent) for agent in self.agents]
+        shown = [env.observation_space(agent) for agent in self.agents]
+        self._is_dict = [_holds_mask(space) for space in shown]
+        self._observation_spaces = [space[OBSERVATION] if _holds_mask(space) else space for space in shown]
         action_spaces = [env.action_space(agent) for agent in self.agents]
-        self.observation_size = _common_observation_size(id, self._observation_spaces)
-        self.num_actions = _common_num_actions(id, action_spaces)
+        self.observation_size = _largest_observation(id, self._observation_spaces)
+        self.num_actions = _most_actions(id, action_spaces)
         self._first_actions = [int(space.start) for space in action_spaces]
+        self._num_actions = [int(space.n) for space in action_spaces]
         self.episode_limit = _limit_of(env, id, episode_limit)
         self.observation_scale = np.ones(self.observation_size, np.float32)
         self._codes = np.zeros((self.num_agents, self.observation_size), np.float32)
         self._is_playing = np.zeros(self.num_agents, bool)
         self._has_terminated = np.zeros(self.num_agents, bool)
+        self.allowed = np.zeros((self.num_agents, self.num_actions), bool)  # [agent, action], what each may do now
 
     def reset(self, seed: int) -> NDArray[np.float32]:
         """Begin an episode; return what is seen at first, [agent, code]."""
-        observations, _ = self.env.reset(seed=seed)
+        observations, infos = self.env.reset(seed=seed)
         self._is_playing = np.array([agent in self.env.agents for agent in self.agents])
         self._has_terminated = np.zeros(self.num_agents, bool)
         self._codes = self._seen(observations, np.zeros_like(self._codes))
+        self.allowed = self._masks(observations, infos, self._is_playing)
         return self._codes
 
     def step(self, actions: NDArray[np.int32]) -> ForeignStep:
         """Let every agent that still plays act at once; `actions` [agent] count from 0."""
-        playing = [index for index in range(self.num_agents) if self._is_playing[index]]
+        was_playing = self._is_playing.copy()
+        playing = np.flatnonzero(was_playing).tolist()
         chosen = {self.agents[index]: self._first_actions[index] + int(actions[index]) for index in playing}
-        observations, rewards, terminations, truncations, _ = self.env.step(chosen)
+        observations, rewards, terminations, truncations, infos = self.env.step(chosen)
         gained = np.zeros(self.num_agents, np.float32)
         for index in playing:
             gained[index] = rewards.get(self.agents[index], 0.0)
@@ -168,14 +180,45 @@ class ForeignWorld:
             self._is_playing[index] = agent in self.env.agents and not has_left
         self._codes = self._seen(observations, self._codes)
         is_over = not self._is_playing.any()
-        return ForeignStep(self._codes, gained, is_over, is_over and bool(self._has_terminated.all()))
+        # whoever was there at the end might have gone on: the value of that is asked for after a time limit
+        self.allowed = self._masks(observations, infos, was_playing if is_over else self._is_playing)
+        terminated = is_over and bool(self._has_terminated.all())
+        return ForeignStep(self._codes, gained, is_over, terminated, self.allowed)
+
+    def _masks(
+        self, observations: dict[str, Any], infos: dict[str, Any], is_there: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        allowed = np.zeros((self.num_agents, self.num_actions), bool)
+        for index in np.flatnonzero(is_there).tolist():
+            agent, count = self.agents[index], self._num_actions[index]
+            told = infos.get(agent, {}).get(ACTION_MASK)
+            if self._is_dict[index] and agent in observations:
+                told = observations[agent][ACTION_MASK]
+            allowed[index, :count] = True if told is None else self._checked_mask(agent, told, count)
+        return allowed
+
+    def _checked_mask(self, agent: str, told: Any, count: int) -> NDArray[np.bool_]:
+        mask = np.asarray(told)
+        if mask.shape != (count,) or not np.isin(mask, (0, 1)).all():
+            raise UsageError(
+                f"the action_mask of {agent} in {self.id} is of {mask.dtype}{mask.shape}: it must be {count} zeros and "
+                "ones, one for each action."
+            )
+        return mask.astype(bool)
 
     def _seen(self, observations: dict[str, Any], before: NDArray[np.float32]) -> NDArray[np.float32]:
         codes = before.copy()
         for index, (agent, space) in enumerate(zip(self.agents, self._observation_spaces, strict=True)):
             if agent in observations:
-                codes[index] = np.asarray(spaces.flatten(space, observations[agent]))
+                shown = observations[agent][OBSERVATION] if self._is_dict[index] else observations[agent]
+                seen = np.asarray(spaces.flatten(space, shown))
+                codes[index, : len(seen)] = seen
         return codes
+
+
+def _holds_mask(space: Any) -> bool:
+    """Whether an observation is a Dict of what is seen and of what is allowed."""
+    return isinstance(space, spaces.Dict) and set(space.spaces) == {OBSERVATION, ACTION_MASK}
 
 
 def _agents_of(env: Any, id: str) -> list[str]:
@@ -189,26 +232,29 @@ def _agents_of(env: Any, id: str) -> list[str]:
     return agents
 
 
-def _common_observation_size(id: str, each: list[Any]) -> int:
+def _largest_observation(id: str, each: list[Any]) -> int:
     for space in each:
         if not isinstance(space, OBSERVATION_KINDS):
-            raise UsageError(f"{id} is observed as {space}: only Box, Discrete and MultiDiscrete can be learned from.")
-    sizes = {spaces.flatdim(space) for space in each}
-    if len(sizes) > 1:
-        raise UsageError(f"{id} shows its agents different things, of sizes {sorted(sizes)}: all must be alike.")
-    return sizes.pop()
+            raise UsageError(
+                f"{id} is observed as {space}: only Box, Discrete and MultiDiscrete can be learned from, or a Dict of "
+                f"such an {OBSERVATION!r} and an {ACTION_MASK!r}."
+            )
+        if isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) > 1:
+            raise UsageError(
+                f"{id} is observed as pictures of shape {space.shape}, for which there is no network here: choose "
+                "observations that are vectors, or wrap it in an environment that makes some."
+            )
+    return max(spaces.flatdim(space) for space in each)
 
 
-def _common_num_actions(id: str, each: list[Any]) -> int:
+def _most_actions(id: str, each: list[Any]) -> int:
     for space in each:
         if not isinstance(space, spaces.Discrete):
             raise UsageError(f"{id} is acted on by {space}: only Discrete actions can be learned.")
-    counts = {int(space.n) for space in each}
-    if len(counts) > 1:
-        raise UsageError(f"{id} gives its agents different numbers of actions, {sorted(counts)}: all must be alike.")
-    if max(counts) > MOST_ACTIONS:
-        raise UsageError(f"{id} has {max(counts)} actions: at most {MOST_ACTIONS} can be stored.")
-    return counts.pop()
+    most = max(int(space.n) for space in each)
+    if most > MOST_ACTIONS:
+        raise UsageError(f"{id} has {most} actions: at most {MOST_ACTIONS} can be stored.")
+    return most
 
 
 def _limit_of(env: ParallelEnv, id: str, asked: int | None) -> int:

@@ -12,7 +12,11 @@ it can be a static argument of `jit` and its methods can be `vmap`ped over keys,
 go through exactly the same code as random ones. After an outcome that ended the episode, the state has no
 meaning: call `reset` or `begin` again.
 
-Axes: `[agent]`, `[agent, code]`; nothing is batched here.
+An environment in which some actions are sometimes forbidden says so by `masks_actions`, and by `allowed_actions` in
+every state. A row without any allowed action means that the agent is absent: it takes action 0, whatever that does, and
+learns nothing from the step.
+
+Axes: `[agent]`, `[agent, code]`, `[agent, action]`; nothing is batched here.
 """
 
 import abc
@@ -70,7 +74,10 @@ class Ground(NamedTuple):
 
 
 class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
-    """A cooperative world with a fixed number of like agents, discrete actions and a step limit."""
+    """A cooperative world with a fixed number of agents, discrete actions and a step limit.
+
+    Agents with fewer actions or shorter observations than others have both filled up, and the extra actions forbidden.
+    """
 
     id: str
     num_agents: int
@@ -91,6 +98,16 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def num_actions(self) -> int:
         """Number of actions per agent."""
         return len(self.action_names)
+
+    @property
+    def masks_actions(self) -> bool:
+        """Whether actions can be forbidden; where they cannot, programs know nothing of masks."""
+        return False
+
+    def allowed_actions(self, state: StateT) -> jax.Array:
+        """Return what every agent may do: bool [agent, action]; nothing at all for an agent that is absent."""
+        del state
+        return jnp.ones((self.num_agents, self.num_actions), bool)
 
     @property
     @abc.abstractmethod

@@ -14,6 +14,7 @@ from pettingzoo import ParallelEnv
 from consmarl.environments import validation
 from consmarl.environments.grid import GridWorld
 from consmarl.environments.interface import Outcome
+from consmarl.environments.packages import is_of_package
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError, nearest
 
@@ -31,10 +32,12 @@ class Moment(NamedTuple):
     state: Any
     observations: jax.Array  # float32 [agent, observation]
     outcome: Outcome | None
+    allowed: Any = None  # bool [agent, action]; None where nothing is forbidden
 
 
 def _moment(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, outcome: Outcome | None) -> Moment:
-    return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome)
+    allowed = world.allowed_actions(state) if world.masks_actions else None
+    return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome, allowed)
 
 
 # One compilation serves all instances of equal environments, which are their own hashable description.
@@ -61,7 +64,8 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     """An environment behind PettingZoo's parallel interface.
 
     Observations are float32; `infos` hold the team's reward in every step, and at the end of an episode what was
-    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent.
+    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent. Where the
+    world forbids actions, `infos[agent]["action_mask"]` says what is allowed.
     """
 
     def __init__(self, world: GridWorld[Any, Any, Any], render_mode: str | None = None) -> None:
@@ -119,7 +123,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         self._recorded_draws, self._num_steps, self._last_actions = draws, 0, None
         self._returns[:] = 0
         self.agents = list(self.possible_agents)
-        return self._observations(), {agent: {} for agent in self.agents}
+        return self._observations(), self._masks()
 
     def step(
         self, actions: dict[str, int]
@@ -138,7 +142,8 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
 
         agents = self.agents
         rewards = {agent: float(reward) for agent, reward in zip(agents, outcome.rewards, strict=True)}
-        infos: Infos = {agent: {"team_reward": float(outcome.team_reward)} for agent in agents}
+        masks = self._masks()
+        infos: Infos = {agent: {"team_reward": float(outcome.team_reward)} | masks[agent] for agent in agents}
         if outcome.done:
             for index, agent in enumerate(agents):
                 infos[agent] |= self._achieved(index)
@@ -179,6 +184,14 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         achieved = jax.device_get(_counters(self.world, self._present().state))
         return {name: values[index] for name, values in achieved.per_agent.items()} | achieved.team
 
+    def _masks(self) -> Infos:
+        """Return what each agent may do, as PettingZoo has it; nothing where nothing is ever forbidden."""
+        allowed = self._present().allowed
+        if allowed is None:
+            return {agent: {} for agent in self.possible_agents}
+        rows = np.asarray(allowed).astype(np.int8)
+        return {agent: {"action_mask": row} for agent, row in zip(self.possible_agents, rows, strict=True)}
+
     def _present(self) -> Moment:
         if self._moment is None:
             raise UsageError("there is nothing to see yet: call reset() first.")
@@ -206,4 +219,6 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
 
 def parallel_env(id: str, render_mode: str | None = None, **parameters: Any) -> WorldParallelEnv:
     """Return an environment by id as a PettingZoo `ParallelEnv`; `parameters` are those of `consmarl.make`."""
+    if is_of_package(id):
+        raise UsageError(f"{id} belongs to another package, which has its own wrappers: make it there.")
     return WorldParallelEnv(make(id, **parameters), render_mode)

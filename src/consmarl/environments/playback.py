@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.environments.interface import Environment, Outcome
+from consmarl.environments.masks import choices, draw_allowed
 
 
 class Trajectory(NamedTuple):
@@ -39,6 +40,12 @@ def play_from(world: Environment[Any, Any, Any], key: jax.Array, layout: Any, ac
     keys_step = jax.random.split(key, world.episode_limit)
     _, (states, codes, outcomes) = jax.lax.scan(step, start, (keys_step, actions))
 
+    return _trajectory(world, start, states, codes, outcomes)
+
+
+def _trajectory(
+    world: Environment[Any, Any, Any], start: Any, states: Any, codes: jax.Array, outcomes: Outcome
+) -> Trajectory:
     def with_start(first: jax.Array, rest: jax.Array) -> jax.Array:
         return jnp.concatenate([first[None], rest])
 
@@ -55,6 +62,22 @@ def play(world: Environment[Any, Any, Any], key: jax.Array, actions: jax.Array) 
     return play_from(world, key_steps, world.generate_layout(key_layout), actions)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def play_at_random(world: Environment[Any, Any, Any], key: jax.Array) -> tuple[Trajectory, jax.Array]:
+    """Play uniformly among what is allowed, on a random layout; return the actions, int32 [step, agent], too."""
+    key_layout, key_steps = jax.random.split(key)
+    start = world.reset(key_layout)
+
+    def step(state: Any, key_step: jax.Array) -> tuple[Any, Any]:
+        key_choose, key_world = jax.random.split(key_step)
+        actions = draw_allowed(key_choose, choices(world.allowed_actions(state)))
+        following, outcome = world.step(key_world, state, actions)
+        return following, (following, world.observe(following), outcome, actions)
+
+    _, (states, codes, outcomes, actions) = jax.lax.scan(step, start, jax.random.split(key_steps, world.episode_limit))
+    return _trajectory(world, start, states, codes, outcomes), actions
+
+
 def random_actions(world: Environment[Any, Any, Any], key: jax.Array) -> jax.Array:
-    """Draw an episode's actions uniformly: int32 [step, agent]."""
+    """Draw an episode's actions uniformly, where nothing is forbidden: int32 [step, agent]."""
     return jax.random.randint(key, (world.episode_limit, world.num_agents), 0, world.num_actions)

@@ -9,6 +9,7 @@ from typing import Any
 from consmarl.environments.cleanup import Cleanup
 from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.interface import AnyEnvironment, Environment
+from consmarl.environments.packages import is_of_package, package_world
 from consmarl.environments.treasure import FindTreasure
 from consmarl.errors import UsageError, nearest, shown
 from consmarl.registry import Registry, check_record, home_of
@@ -87,7 +88,7 @@ register_world("cleanup", Cleanup, "Cleanup: 4 agents, apples grow only while th
 
 
 def can_be_drawn(id: str) -> bool:
-    """Whether somebody paints the world with this id; nobody paints worlds that step in Python."""
+    """Whether one of our painters paints the world with this id."""
     return id in WORLDS and WORLDS[id].world.painter is not None
 
 
@@ -113,6 +114,8 @@ def make(id: str, **parameters: Any) -> Any:
     >>> make("pgm-6ag", num_agents=8, grid=(16, 16)).observation_size
     78
     """
+    if isinstance(id, str) and is_of_package(id):
+        return package_world(id, **parameters)
     if not isinstance(id, str) or id not in WORLDS:
         raise UsageError(f"there is no world {shown(id)}: {_foreign_hint(str(id)) or nearest(str(id), WORLDS)}")
     entry = WORLDS[id]

@@ -1,8 +1,8 @@
 """Ids named by files and ids named by users: only the latter may be imported.
 
 An id that comes out of a file is a `NamedByFile`, wherever it is handed on to, and `foreign_world`, the one place that
-imports others' code, refuses it. So a command that reads a file is safe unless its author does something for the
-contrary: pass on what the user said, as `trust`.
+imports whatever an id names, refuses it. So a command that reads a file is safe unless its author does something for
+the contrary: pass on what the user said, as `trust`.
 """
 
 import shlex

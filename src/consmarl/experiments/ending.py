@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from consmarl.environments.foreign import confirmation
+from consmarl.environments.packages import is_of_package
 from consmarl.environments.registry import can_be_drawn
 from consmarl.experiments.directory import read_config
 from consmarl.experiments.exchanges import recorded_numbers
@@ -31,7 +32,7 @@ def _next_commands(run: Path) -> Iterator[str]:
     place, env = shlex.quote(str(run)), read_config(run).env
     consmarl = " ".join(["consmarl", *(f"{OPTION} {shlex.quote(each)}" for each in in_use())])
     yield f"{consmarl} evaluate {place}{confirmation(env)}"
-    if can_be_drawn(env):
+    if can_be_drawn(env) or is_of_package(env):
         yield f"{consmarl} watch {place}"
     if recorded_numbers(run):
         yield f"{consmarl} view {place}"

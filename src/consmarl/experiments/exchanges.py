@@ -42,6 +42,7 @@ _WHERE_SHARED = {
     "teachers/worst_action": "ra u", "teachers/best_probability": "ra f", "teachers/worst_probability": "ra f",
     "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
 }  # fmt: skip
+_WHERE_MASKED = {"steps/allowed": "sak b"}
 _TYPES = {"f": ("float32", "float64"), "i": ("int32",), "u": ("uint8", "uint16", "uint32"), "b": ("bool",)}
 # indices, and their upper bounds
 _BELOW = {"steps/own_action": "k", "steps/action": "k", "requests/action": "k", "requests/step": "s",
@@ -110,6 +111,8 @@ def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[s
     requests: Arrays = {}
     teachers: Arrays = {}
     fields = by_agent._asdict()
+    if fields["allowed"] is None:  # nothing is forbidden
+        del fields["allowed"]
     if "student" in fields:
         student, teacher = fields.pop("student"), fields.pop("teachers")
         at_step, who = np.nonzero(fields["is_asking"])
@@ -168,7 +171,9 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 
 def _check_arrays(path: Path, arrays: Arrays) -> None:
     """Refuse a record that lacks something, or whose arrays do not belong together."""
-    expected = _ALWAYS | (_WHERE_SHARED if _WHERE_SHARED.keys() & arrays.keys() else {})
+    expected = dict(_ALWAYS)
+    for sometimes in (_WHERE_SHARED, _WHERE_MASKED):
+        expected |= sometimes if sometimes.keys() & arrays.keys() else {}
     if missing := sorted(expected.keys() - arrays.keys()):
         raise UsageError(f"{path} is damaged: it lacks {missing[0]}.")
     if unknown := sorted(name for name in arrays.keys() - expected.keys() if not name.startswith("world/")):

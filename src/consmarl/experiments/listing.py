@@ -3,7 +3,9 @@
 from rich.console import Console
 from rich.table import Table
 
+from consmarl.environments.packages import is_of_package
 from consmarl.environments.registry import WORLDS, make
+from consmarl.errors import UsageError
 from consmarl.experiments.configuration.methods import METHODS
 from consmarl.experiments.configuration.presets import PRESETS
 from consmarl.experiments.sweeps.studies import STUDIES, find_study
@@ -59,6 +61,8 @@ def print_study(name: str) -> None:
 
 def print_parameters(id: str) -> None:
     """Print every parameter of one world with its value."""
+    if is_of_package(id):
+        raise UsageError(f"the parameters of {id} are those of the package's own class: see its documentation.")
     world = make(id)
     table = Table("parameter", "value", box=None, pad_edge=False)
     for name in WORLDS[id].parameters:

@@ -1,6 +1,7 @@
 """Watch an environment: play episodes at random or with a learned policy, and draw them as a GIF or MP4."""
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from consmarl.environments import validation
+from consmarl.environments.compiled import CompiledWorld
 from consmarl.environments.draw import Status, draw_frame
+from consmarl.environments.draw.ring import draw_beside
 from consmarl.environments.foreign import is_foreign
 from consmarl.environments.grid import GridWorld
-from consmarl.environments.playback import play, random_actions
+from consmarl.environments.playback import play, play_at_random, random_actions
 from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 from consmarl.experiments.consult import consulting
@@ -32,7 +35,7 @@ FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
 MOST_EPISODES = 1_000  # per file: nobody watches more, and all are played before the first is drawn
 
-World = GridWorld[Any, Any, Any]
+World = GridWorld[Any, Any, Any] | CompiledWorld
 
 
 class Played(NamedTuple):
@@ -123,11 +126,15 @@ def _cannot_be_drawn(id: str) -> UsageError:
 
 
 def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Played]:
-    """Play uniformly random actions."""
+    """Play uniformly random actions, as far as they are allowed."""
     for episode in range(num_episodes):
-        key_actions, key_play = jax.random.split(jax.random.fold_in(jax.random.key(seed), episode))
-        actions = random_actions(world, key_actions)
-        trajectory = jax.device_get(play(world, key_play, actions))
+        key = jax.random.fold_in(jax.random.key(seed), episode)
+        if world.masks_actions:
+            trajectory, actions = jax.device_get(play_at_random(world, key))
+        else:
+            key_actions, key_play = jax.random.split(key)
+            actions = random_actions(world, key_actions)
+            trajectory = jax.device_get(play(world, key_play, actions))
         length = trajectory.num_steps
         states = jax.tree.map(lambda rows, length=length: rows[: length + 1], trajectory.states)
         yield Played(states, np.asarray(actions)[:length], trajectory.outcomes.rewards[:length])
@@ -155,20 +162,42 @@ def _play_greedily(world: World, actors: Actors, num_episodes: int, parameters: 
     return episodes.records.states, episodes.batch
 
 
-def draw_step(world: World, played: Played, step: int, view_of: int | None) -> Frame:
+def draw_step(world: GridWorld[Any, Any, Any], played: Played, step: int, view_of: int | None) -> Frame:
     """Draw an episode after so many of its steps."""
-    status = Status(
+    return draw_frame(world, _state(played, step), _status(played, step), view_of)
+
+
+def _state(played: Played, step: int) -> Any:
+    return jax.tree.map(lambda rows: rows[step], played.states)
+
+
+def _status(played: Played, step: int) -> Status:
+    return Status(
         actions=played.actions[step - 1] if step else None,
         returns=played.rewards[:step].sum(axis=0, dtype=np.float64),
         num_steps=step,
     )
-    return draw_frame(world, jax.tree.map(lambda rows: rows[step], played.states), status, view_of)
+
+
+def _frames(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
+    if isinstance(world, CompiledWorld):
+        yield from _of_package(world, played)
+        return
+    for step in range(played.num_steps + 1):
+        yield draw_step(world, played, step, view_of)
+
+
+def _of_package(world: CompiledWorld, played: Played) -> Iterator[Frame]:
+    """Draw an episode in an environment of another package: its own pictures, where it has them."""
+    states = [_state(played, step).inner for step in range(played.num_steps + 1)]
+    pictures: Iterable[Any] = world.game.pictures(states) or itertools.repeat(None, len(states))
+    for step, picture in enumerate(pictures):
+        yield draw_beside(world, _status(played, step), picture)
 
 
 def film(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
     """Draw an episode from its start to its end, which is held for a while."""
-    for step in range(played.num_steps + 1):
-        frame = draw_step(world, played, step, view_of)
+    for step, frame in enumerate(_frames(world, played, view_of)):
         for _ in range(1 + FRAMES_HELD_AT_END * (step == played.num_steps)):
             yield frame
 

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from consmarl.environments.masks import is_present
 from consmarl.environments.validation import Positive, Size
 from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Learner, Metrics, Scores, TeamSpec
@@ -84,6 +85,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
     bootstrap_time_limit: bool = False
 
     is_on_policy = True
+    handles_masks = True
     scores = Scores.LOGITS
     metrics: ClassVar[tuple[Metric, ...]] = (
         LOSS,
@@ -219,13 +221,16 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         num_agents, num_episodes, limit = batch.actions.shape
         logits, gates = self.decide(actor, self.remember(actor, batch), noise)
         by_step = (num_agents, limit, num_episodes)
-        log_policy = mixed_log_policy(logits.reshape(*by_step, -1), batch.epsilon.T[None, :, :, None])
+        allowed = None if batch.allowed is None else batch.allowed[:, :, :-1].swapaxes(1, 2)
+        log_policy = mixed_log_policy(logits.reshape(*by_step, -1), batch.epsilon.T[None, :, :, None], allowed)
         chosen = td.chosen_values(log_policy, batch.actions.swapaxes(1, 2).astype(jnp.int32))
         mask = td.step_mask(batch.num_steps, limit)
-        loss = policy_gradient_loss(chosen, advantages[None], jnp.broadcast_to(mask, by_step))
+        # whoever is absent does not decide
+        decides = mask if allowed is None else mask[None] * is_present(allowed)
+        loss = policy_gradient_loss(chosen, advantages[None], jnp.broadcast_to(decides, by_step))
         return loss, {
             "loss": loss,
-            "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), mask),
+            "entropy": _mean(jax.scipy.special.entr(jnp.exp(log_policy)).sum(axis=-1), decides),
             "listening": _mean(gates.reshape(*gates.shape[:2], limit, num_episodes), mask),
         }
 

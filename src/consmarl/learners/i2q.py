@@ -20,7 +20,7 @@ from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.rewards import RewardOf, rewarded
 from consmarl.learners.team_networks import TeamNetworks, Weights
-from consmarl.learners.temporal_difference import QState, TDLearner, following_best
+from consmarl.learners.temporal_difference import QState, TDLearner, allowed_next, following_best
 from consmarl.metrics import LEARNING, Metric
 from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron
 
@@ -39,7 +39,7 @@ class Experience(NamedTuple):
     inputs: jax.Array  # [step + 1, episode, input]
     actions: jax.Array  # int32 [step, episode]
     rewards: jax.Array  # [step, episode]
-    batch: EpisodeBatch  # everybody's
+    batch: EpisodeBatch  # everybody's, but for `allowed`, which is this agent's
     settled: jax.Array | None  # how far the learner has settled; None if it never does
 
 
@@ -161,24 +161,25 @@ class I2Q(TDLearner):
 
     def _losses(self, online: I2QNetworks, goals: Goals, experience: Experience) -> tuple[jax.Array, Metrics]:
         """Return the sum of the three losses."""
-        mask = td.step_mask(experience.batch.num_steps, len(experience.rewards))
+        mask, may_be_empty = self.counted(experience.batch), experience.batch.allowed is not None
         pair_values = _scalar(online.pair_value, _pairs(goals.hidden_tm1, goals.hidden_t))
-        pair_loss = td.masked_squared_error(pair_values, goals.ideal, mask)
+        pair_loss = td.masked_squared_error(pair_values, goals.ideal, mask, may_be_empty=may_be_empty)
 
         state_values = _scalar(online.state_value, goals.hidden_tm1)
         weights = td.expectile_weights(jax.lax.stop_gradient(state_values), goals.pair_value, self.expectile)
-        state_loss = td.masked_squared_error(state_values, goals.pair_value, mask * weights)
+        state_loss = td.masked_squared_error(state_values, goals.pair_value, mask * weights, may_be_empty=may_be_empty)
 
         _, values = self.networks.unroll(online.action_value, experience.inputs)
         chosen = td.chosen_values(values[:-1], experience.actions)
-        following = following_best(goals.target_values_t, experience.actions, jax.lax.stop_gradient(values[1:]))
+        online_values_t, allowed_t = jax.lax.stop_gradient(values[1:]), allowed_next(experience.batch)
+        following = following_best(goals.target_values_t, experience.actions, online_values_t, allowed_t)
         ordinary = self.targets(experience.rewards, following, experience.batch, experience.settled)
         targets = self.ideal_weight * goals.ideal + (1 - self.ideal_weight) * ordinary
         action_loss, metrics = self.td_loss(chosen, targets, experience.batch)
         return pair_loss + state_loss + action_loss, metrics | {
             "pair_loss": pair_loss,
             "state_loss": state_loss,
-            "state_value": jnp.sum(mask * state_values) / mask.sum(),
+            "state_value": jnp.sum(mask * state_values) / td.total_weight(mask, may_be_empty=may_be_empty),
         }
 
 

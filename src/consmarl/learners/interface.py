@@ -89,9 +89,11 @@ class EpisodeBatch(NamedTuple):
     terminated: jax.Array  # bool [episode]: it ended because the task was over, not because time ran out
     epsilon: jax.Array  # float32 [episode, step], used for choosing actions
     notes: Any = ()  # [episode, …], what the learner wants to be kept with an episode
+    # bool [agent, episode, step + 1, action], none in a row where the agent was absent; None where nothing is forbidden
+    allowed: Any = None
 
 
-BY_AGENT = ("codes", "actions", "rewards")  # these have agents before episodes
+BY_AGENT = ("codes", "actions", "rewards", "allowed")  # these have agents before episodes
 
 
 def map_episodes(function: Callable[..., Any], *batches: EpisodeBatch) -> EpisodeBatch:
@@ -116,6 +118,7 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
 
     spec: TeamSpec
     is_on_policy: bool = False
+    handles_masks: ClassVar[bool] = False  # whether `update` heeds `EpisodeBatch.allowed`
     scores: Scores = Scores.VALUES
     metrics: ClassVar[tuple[Metric, ...]] = ()  # what `update` reports, in display order
 

@@ -13,7 +13,7 @@ from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.rewards import RewardOf, rewarded
 from consmarl.learners.team_networks import TeamNetworks, Weights
-from consmarl.learners.temporal_difference import QState, TDLearner, following_best
+from consmarl.learners.temporal_difference import QState, TDLearner, allowed_next, following_best
 from consmarl.networks.drqn import DRQNParameters
 
 
@@ -71,13 +71,16 @@ class IQL(TDLearner):
         batch: EpisodeBatch,
         settled: jax.Array | None = None,
     ) -> tuple[Metrics, DRQNParameters]:
-        """Return the loss's gradient by one agent's network, and what is worth reporting."""
+        """Return the loss's gradient by one agent's network, and what is worth reporting.
+
+        `batch` is everybody's, but for `allowed`, which is this agent's.
+        """
         online, target = parameters
         inputs = self.networks.episode_inputs(agent, codes, actions)
         taken = actions.T.astype(jnp.int32)
         target_values_t = self._target_values(target, inputs)
         online_values_t = self.networks.unroll(online, inputs)[1][1:] if self.double_q else None
-        following = following_best(target_values_t, taken, online_values_t)
+        following = following_best(target_values_t, taken, online_values_t, allowed_next(batch))
         targets = self.targets(rewards.T, following, batch, settled)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:

@@ -235,7 +235,8 @@ class MAVEN(QMIX):
         self, discriminator: Discriminator, values: jax.Array, batch: EpisodeBatch
     ) -> tuple[jax.Array, Metrics]:
         """Return the mean of −log q(z | what the team would have done so far), which moves agents as well."""
-        policies = join_last(jax.nn.softmax(values[:, :-1]).transpose(1, 2, 0, 3))
+        allowed = None if batch.allowed is None else batch.allowed[:, :, :-1].swapaxes(1, 2)
+        policies = join_last(jax.nn.softmax(td.allowed_values(values[:, :-1], allowed)).transpose(1, 2, 0, 3))
         seen = jnp.concatenate([policies, self.team_states(batch)[:-1]], axis=-1)
         hiddens = unroll_gru(discriminator.gru, seen, jnp.zeros((seen.shape[1], self.discriminator_size)))
         log_guess = jax.nn.log_softmax(apply_perceptron(discriminator.guess, hiddens))

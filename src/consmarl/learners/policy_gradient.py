@@ -3,12 +3,25 @@
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.masks import choices, only_allowed
 
-def mixed_log_policy(logits: jax.Array, epsilon: jax.Array) -> jax.Array:
-    """Return log π of π = (1 − ε) softmax(logits) + ε / A: [..., action]; ε is one number or has the logits' axes."""
-    num_actions = logits.shape[-1]
+FORBIDDEN = -1e9  # a logit whose probability is 0, and whose gradient is not undefined
+
+
+def mixed_log_policy(logits: jax.Array, epsilon: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
+    """Return log π of π = (1 − ε) softmax(logits) + ε / A: [..., action]; ε is one number or has the logits' axes.
+
+    Where some actions are not allowed, both parts are over the others; absent agents have one thing to do.
+    """
+    if allowed is None:
+        num_actions: jax.Array | int = logits.shape[-1]
+    else:
+        allowed = choices(allowed)
+        logits = jnp.where(allowed, logits, FORBIDDEN)
+        num_actions = jnp.sum(allowed, axis=-1, keepdims=True)
     # by logarithms, so that neither ε = 0 nor a probability too small to write down spoils the gradient
-    return jnp.logaddexp(jnp.log1p(-epsilon) + jax.nn.log_softmax(logits), jnp.log(epsilon / num_actions))
+    mixed = jnp.logaddexp(jnp.log1p(-epsilon) + jax.nn.log_softmax(logits), jnp.log(epsilon / num_actions))
+    return only_allowed(mixed, allowed)
 
 
 def policy_gradient_loss(log_probabilities: jax.Array, advantages: jax.Array, mask: jax.Array) -> jax.Array:

@@ -46,10 +46,14 @@ class SEQL(IQL):
         def of_student(each: tuple[jax.Array, DRQNParameters, DRQNParameters]) -> tuple[Metrics, DRQNParameters]:
             student, own_online, own_target = each
 
-            def of_episodes(row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Metrics, DRQNParameters]:
-                return self.agent_gradient(student, (own_online, own_target), *row, batch, settled)
+            def of_episodes(row: tuple[Any, ...]) -> tuple[Metrics, DRQNParameters]:
+                codes, actions, rewards, allowed = row
+                own = (own_online, own_target)
+                return self.agent_gradient(
+                    student, own, codes, actions, rewards, batch._replace(allowed=allowed), settled
+                )
 
-            metrics, gradients = jax.lax.map(of_episodes, batch[:3])
+            metrics, gradients = jax.lax.map(of_episodes, (*batch[:3], batch.allowed))
             weights = self._weights(agents == student)
             total = jax.tree.map(lambda rows: jnp.tensordot(weights, rows, axes=1), gradients)
             own = {name: rows[student] for name, rows in metrics.items()}

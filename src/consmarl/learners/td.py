@@ -10,6 +10,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.masks import is_present
+
 
 class Target(enum.Enum):
     """What a value is regressed towards."""
@@ -33,6 +35,13 @@ def continues(num_steps: jax.Array, terminated: jax.Array, limit: int, *, bootst
     is_last = jnp.arange(limit)[:, None] == num_steps[None, :] - 1
     is_final = is_last & terminated[None, :] if bootstrap_time_limit else is_last
     return 1.0 - is_final
+
+
+def allowed_values(values: jax.Array, allowed: jax.Array | None) -> jax.Array:
+    """Return values of actions [..., action], −∞ for what is forbidden, and 0 for all that an absent agent might do."""
+    if allowed is None:
+        return values
+    return jnp.where(allowed, values, jnp.where(is_present(allowed)[..., None], -jnp.inf, 0.0))
 
 
 def chosen_values(values: jax.Array, actions: jax.Array) -> jax.Array:
@@ -125,6 +134,14 @@ def expectile_weights(predictions: jax.Array, targets: jax.Array, expectile: flo
     return jnp.where(targets > predictions, expectile, 1 - expectile)
 
 
-def masked_squared_error(predictions: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
+def masked_squared_error(
+    predictions: jax.Array, targets: jax.Array, mask: jax.Array, *, may_be_empty: bool = False
+) -> jax.Array:
     """Eq. 3: the mean of (y − Q)² over the steps that were played."""
-    return jnp.sum(mask * (predictions - targets) ** 2) / jnp.sum(mask)
+    return jnp.sum(mask * (predictions - targets) ** 2) / total_weight(mask, may_be_empty=may_be_empty)
+
+
+def total_weight(mask: jax.Array, *, may_be_empty: bool) -> jax.Array:
+    """Return what to divide a masked sum by; the mean over no steps at all is 0."""
+    total = jnp.sum(mask)
+    return jnp.maximum(total, jnp.finfo(mask.dtype).tiny) if may_be_empty else total

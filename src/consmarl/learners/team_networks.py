@@ -140,14 +140,19 @@ class TeamNetworks:
         """Return (metrics, gradient) for each network, from a function of one agent's parameters and episodes."""
         batch = batch._replace(codes=self.noticed(batch.codes))  # for all agents at once, which is faster
         agents = jnp.arange(batch.codes.shape[0])
-        if not self.is_shared:
-            return map_agents(lambda each: agent_gradient(*each, batch), (agents, parameters, *batch[:3]))
-        single = jax.tree.map(lambda stacked: stacked[0], parameters)
-        each = map_agents(lambda each: agent_gradient(each[0], single, *each[1:], batch), (agents, *batch[:3]))
-        return jax.tree.map(lambda rows: rows.mean(axis=0, keepdims=True), each)
+        single = jax.tree.map(lambda stacked: stacked[0], parameters) if self.is_shared else None
+
+        def of_agent(each: tuple[Any, ...]) -> tuple[Any, Any]:
+            agent, own, codes, actions, rewards, allowed = each
+            networks = single if self.is_shared else own
+            return agent_gradient(agent, networks, codes, actions, rewards, batch._replace(allowed=allowed))
+
+        own = None if self.is_shared else parameters
+        each = map_agents(of_agent, (agents, own, *batch[:3], batch.allowed))
+        return jax.tree.map(lambda rows: rows.mean(axis=0, keepdims=True), each) if self.is_shared else each
 
 
-# (agent, parameters, codes, actions, rewards, whole batch) → (metrics, gradient)
+# (agent, parameters, codes, actions, rewards, whole batch with this agent's `allowed`) → (metrics, gradient)
 AgentGradient = Callable[..., tuple[Any, Any]]
 
 

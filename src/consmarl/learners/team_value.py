@@ -16,6 +16,7 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
+from consmarl.environments.masks import is_present
 from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
@@ -117,19 +118,31 @@ class TeamValue(TDLearner):
         """Return the error of the team's value, and metrics."""
         states = self.team_states(batch)
         taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
-        total = self.mix(online.mixer, td.chosen_values(values[:, :-1], taken), states[:-1])
-        following = self._following(target, values[:, 1:], taken, states[1:], batch)
+        chosen = td.chosen_values(values[:, :-1], taken)
+        allowed = None if batch.allowed is None else batch.allowed.swapaxes(1, 2)  # [agent, step + 1, episode, action]
+        if allowed is not None:  # whoever is absent adds nothing to the team's value
+            chosen = jnp.where(is_present(allowed[:, :-1]), chosen, 0.0)
+        total = self.mix(online.mixer, chosen, states[:-1])
+        allowed_t = None if allowed is None else allowed[:, 1:]
+        following = self._following(target, values[:, 1:], taken, states[1:], batch, allowed_t)
+        of_team = batch._replace(allowed=None)  # the team goes on, whoever leaves it
         # the online values say which action is best, and are not to be moved by it
-        targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, batch, settled))
-        return self.td_loss(total, targets, batch)
+        targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, of_team, settled))
+        return self.td_loss(total, targets, of_team)
 
     def _following(
-        self, target: Any, online_values_t: jax.Array, actions: jax.Array, states_t: jax.Array, batch: EpisodeBatch
+        self,
+        target: Any,
+        online_values_t: jax.Array,
+        actions: jax.Array,
+        states_t: jax.Array,
+        batch: EpisodeBatch,
+        allowed: jax.Array | None = None,
     ) -> Following:
         """Return what follows each step if all agents act optimally: Q̄_tot(s', best actions)."""
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
-        each = jax.vmap(following_best, in_axes=(0, 0, None if choosing is None else 0))(values_t, actions, choosing)
+        each = jax.vmap(following_best)(values_t, actions, choosing, allowed)
         # nobody of the team may have done much worse than the best
         return Following(
             self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0), each.shortfall.max(axis=0)

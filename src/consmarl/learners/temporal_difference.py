@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.masks import is_present
 from consmarl.environments.validation import Fraction, NotNegative
 from consmarl.errors import UsageError
 from consmarl.learners import td
@@ -70,6 +71,7 @@ class TDLearner(RecurrentQ[QState]):
     averages_weights: bool = False
     """Whether to evaluate and export weights averaged over the last updates [P: no]."""
 
+    handles_masks: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = (LOSS, TD_ERROR, Q_VALUE, GRADIENT_NORM)
 
     def acting(self, online: Any) -> Any:
@@ -123,9 +125,18 @@ class TDLearner(RecurrentQ[QState]):
         return QState(*of_agents, num_updates)  # type: ignore[call-arg]
 
     def continues(self, batch: EpisodeBatch) -> jax.Array:
-        """Return 1 where a value follows the step: [step, episode]."""
+        """Return 1 where a value follows the step: [step, episode].
+
+        `batch.allowed` is one agent's, [episode, step + 1, action], or None. Nothing follows for an agent that leaves.
+        """
         limit = batch.actions.shape[-1]
-        return td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
+        goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
+        return goes_on if batch.allowed is None else goes_on * is_present(batch.allowed[:, 1:]).T
+
+    def counted(self, batch: EpisodeBatch) -> jax.Array:
+        """Return 1 for steps to learn from: played, and the agent there; `batch.allowed` as in `continues`."""
+        mask = td.step_mask(batch.num_steps, batch.actions.shape[-1])
+        return mask if batch.allowed is None else mask * is_present(batch.allowed[:, :-1]).T
 
     def settled(self, state: QState) -> jax.Array | None:
         """Return how far the learner has settled: 0 until `settle_after`, 1 at the run's end; None if it never does."""
@@ -149,7 +160,7 @@ class TDLearner(RecurrentQ[QState]):
             rewards=rewards,
             continues=self.continues(batch),
             values=following.values,
-            has_next=td.has_next(td.step_mask(batch.num_steps, len(rewards))),
+            has_next=td.has_next(self.counted(batch)),
             is_best=is_best,
             settled=settled,
             trace_decay=self.trace_decay,
@@ -159,9 +170,9 @@ class TDLearner(RecurrentQ[QState]):
 
     def td_loss(self, chosen: jax.Array, targets: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
         """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting."""
-        mask = td.step_mask(batch.num_steps, len(chosen))
-        error = td.masked_squared_error(chosen, targets, mask)
-        played = mask.sum()
+        mask, may_be_empty = self.counted(batch), batch.allowed is not None
+        error = td.masked_squared_error(chosen, targets, mask, may_be_empty=may_be_empty)
+        played = td.total_weight(mask, may_be_empty=may_be_empty)
         return error, {
             "loss": error,
             "td_error": jnp.sum(mask * jnp.abs(chosen - targets)) / played,
@@ -169,12 +180,26 @@ class TDLearner(RecurrentQ[QState]):
         }
 
 
-def following_best(values_t: jax.Array, actions: jax.Array, online_values_t: jax.Array | None = None) -> Following:
-    """Return what follows if the best action is taken next.
+def allowed_next(batch: EpisodeBatch) -> jax.Array | None:
+    """Return what an agent may do after every step, [step, episode, action], if `batch.allowed`, its own, says so."""
+    return None if batch.allowed is None else batch.allowed[:, 1:].swapaxes(0, 1)
+
+
+def following_best(
+    values_t: jax.Array,
+    actions: jax.Array,
+    online_values_t: jax.Array | None = None,
+    allowed_t: jax.Array | None = None,
+) -> Following:
+    """Return what follows if the best action that is allowed is taken next.
 
     `values_t` [step, episode, action] are the target network's; `actions` [step, episode] were taken. With
-    `online_values_t` those say which action is best (double Q-learning).
+    `online_values_t` those say which action is best (double Q-learning). Nothing is forbidden without `allowed_t`;
+    what follows is worth 0 where the agent is absent.
     """
+    if allowed_t is not None:
+        values_t = td.allowed_values(values_t, allowed_t)
+        online_values_t = None if online_values_t is None else td.allowed_values(online_values_t, allowed_t)
     choosing = values_t if online_values_t is None else online_values_t
     best = jnp.argmax(choosing, axis=-1)
     values = values_t.max(axis=-1) if online_values_t is None else td.chosen_values(values_t, best)

@@ -25,6 +25,7 @@ class AdHocTD(Mechanism):
     giving: Giving = Giving.BY_IMPORTANCE
     """Who answers [P: by-importance; C: always]."""
 
+    handles_masks: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
         Preset.PAPER: {},
         Preset.RELEASE: dict(
@@ -45,8 +46,8 @@ class AdHocTD(Mechanism):
         replies = self.may_teach(request, teachers)
         if self.giving is Giving.ALWAYS:
             return replies
-        chance = jax.vmap(equations.giving_probability, (0, 0, None))(
-            teachers.num_visits, teachers.values, self.give_scale
+        chance = jax.vmap(equations.giving_probability, (0, 0, None, None))(
+            teachers.num_visits, teachers.values, self.give_scale, request.allowed
         )
         is_held_back = (replies == Reply.ANSWERED) & (draws.giving >= chance)
         replies = jnp.where(is_held_back, jnp.uint8(Reply.UNIMPORTANT), replies)
@@ -59,6 +60,8 @@ class AdHocTD(Mechanism):
         num_actions = len(request.values)
         votes = jnp.sum((best[:, None] == jnp.arange(num_actions)[None, :]) & is_sent[:, None], axis=0)
         is_ahead = (votes == jnp.max(votes)).astype(jnp.float32)
+        if request.allowed is not None:  # where nobody answers, all have as many votes
+            is_ahead *= request.allowed
         policies = jax.vmap(equations.boltzmann_policy)(teachers.values)
         nothing = jnp.zeros(best.shape)
         told = TeacherRecord(

@@ -102,14 +102,17 @@ class Advisor:
         *,
         is_exploring: ArrayLike | None = None,
         epsilon: float | None = None,
+        allowed: ArrayLike | None = None,
     ) -> NDArray[np.int64]:
         """Return what each agent should do: its own action, or one that comes from others' knowledge.
 
         `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they intend to do. `is_exploring`
         [agent] says who is exploring (with the gate `starting-to-explore`, who starts to); it is needed unless all
-        agents may ask. The returned actions are assumed to be taken.
+        agents may ask. `allowed` [agent, action] says which actions each agent may take, if not all: nobody is advised
+        to take another one, and an agent that may take none is absent; it neither asks nor counts what it sees. The
+        returned actions are assumed to be taken.
         """
-        situation = self._situation(observations, values, actions, is_exploring, epsilon)
+        situation = self._situation(observations, values, actions, is_exploring, epsilon, allowed)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)
         self.step += 1
         return advised
@@ -119,8 +122,14 @@ class Advisor:
     ) -> NDArray[np.int64]:
         """Do what `advise` does with a given key; the compiled loop draws the same for it."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
-        num_visits: Any = np.array([mine.add(each) for mine, each in zip(self._visits, observations, strict=True)])
-        num_visits = num_visits.astype(np.int32)
+        there = np.ones(self.num_agents, bool) if situation.allowed is None else situation.allowed[:, 0].any(axis=-1)
+        num_visits: Any = np.array(
+            [
+                mine.add(each) if is_there else mine.count(each)
+                for mine, each, is_there in zip(self._visits, observations, there, strict=True)
+            ],
+            np.int32,
+        )
         is_new = np.array([met.add(each) == 1 for met, each in zip(self._met, observations, strict=True)])
         left = np.minimum(self.requests_left, np.iinfo(np.int32).max).astype(np.int32)
         if self._histories:
@@ -129,9 +138,10 @@ class Advisor:
         chosen = np.array(_alone(self.sharing, key_second, situation))[:, 0].astype(np.int64)
         self.exchanges = {}
         for student in np.flatnonzero(np.asarray(is_asking)[:, 0]).tolist():
-            request = Request(
-                jnp.int32(student), situation.values[student, 0], num_visits[student], situation.episode[0]
-            )
+            allowed = None if situation.allowed is None else situation.allowed[student, 0]
+            values: Any = situation.values[student, 0]
+            values = values if allowed is None else np.where(allowed, values, -np.inf)
+            request = Request(jnp.int32(student), values, num_visits[student], situation.episode[0], allowed)
             exchange = self._exchange(key_requests, request, observations[student], ask_teacher)
             self.exchanges[student] = exchange
             if exchange.student.is_advised:
@@ -197,6 +207,8 @@ class Advisor:
             if teacher != student and (has_budget[teacher] or not self.sharing.enforces_answer_budget):
                 answer = ask_teacher(teacher, student, shown)
                 values[teacher] = self._numbers("a teacher's values", answer, (self.num_actions,))
+        if request.allowed is not None:
+            values = np.where(request.allowed, values, np.float32(-np.inf))
         num_visits: Any = np.array([mine.count(observation) for mine in self._visits], np.int32)
         exchange: Exchange = jax.device_get(
             _answered(self.sharing, key, student, request, Teachers(values, num_visits), has_budget)
@@ -212,6 +224,7 @@ class Advisor:
         actions: ArrayLike,
         is_exploring: ArrayLike | None,
         epsilon: float | None,
+        allowed: ArrayLike | None,
     ) -> Situation:
         if self.episode < 0:
             raise UsageError("call begin_episode before the first advise.")
@@ -243,8 +256,24 @@ class Advisor:
             epsilon=np.float32(0.0 if epsilon is None else epsilon),
             episode=np.array([self.episode], np.int32),
             step=np.int32(self.step),
+            allowed=self._mask(allowed, intended),
         )
         return Situation(**facts)
+
+    def _mask(self, given: ArrayLike | None, intended: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """Return what is allowed, [agent, env, action] with one environment."""
+        if given is None:
+            return None
+        if not self.sharing.handles_masks:
+            raise UsageError(f"{type(self.sharing).__name__} does not heed what is allowed: leave allowed out.")
+        allowed, shape = np.asarray(given), (self.num_agents, self.num_actions)
+        if allowed.shape != shape or not (allowed.dtype == bool or np.isin(allowed, (0, 1)).all()):
+            raise UsageError(f"allowed must be booleans of shape {shape}, not {allowed.dtype}{allowed.shape}.")
+        allowed = allowed.astype(bool)
+        for agent in np.flatnonzero(allowed.any(axis=1)).tolist():
+            if not allowed[agent, intended[agent]]:
+                raise UsageError(f"agent {agent} means to do {intended[agent]}, which it is not allowed to.")
+        return allowed[:, None]
 
     def _numbers(self, what: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
         numbers = np.asarray(given, np.float32)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.environments import validation
+from consmarl.environments.masks import only_allowed
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.equations import Messages
@@ -43,6 +44,7 @@ class Cons(Mechanism):
     requires_seen: bool = False
     """Whether teachers must have met the observation [P: no; C: yes]."""
 
+    handles_masks: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
         Preset.PAPER: {},
         Preset.RELEASE: dict(
@@ -89,7 +91,8 @@ class Cons(Mechanism):
 
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
         """Absorb the answers and draw an action (Algorithm 3)."""
-        told = self._told(teachers, replies)
+        allowed = request.allowed
+        told = self._told(teachers, replies, allowed)
         messages = Messages(
             best_action=told.best_action.astype(jnp.int32),
             best_probability=told.best_probability,
@@ -107,10 +110,10 @@ class Cons(Mechanism):
             is_advised = jnp.any(modified.probability != before)
         else:
             is_advised = jnp.any(modified.is_raised | modified.is_lowered)
-        after = equations.boltzmann_policy(modified.probability, self.temperature)
-        confidence = equations.policy_confidence(after)
+        after = equations.boltzmann_policy(only_allowed(modified.probability, allowed), self.temperature)
+        confidence = equations.policy_confidence(after, allowed)
         if self.sampling is Sampling.TARGETED:
-            drawn = equations.targeted_exploration(after, confidence, draws.whether, draws.which)
+            drawn = equations.targeted_exploration(after, confidence, draws.whether, draws.which, allowed)
         else:
             plain = equations.draw_action(after, draws.which)
             drawn = equations.Drawn(plain, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
@@ -127,17 +130,17 @@ class Cons(Mechanism):
         )
         return Exchange(student, told)
 
-    def _told(self, teachers: Teachers, replies: jax.Array) -> TeacherRecord:
-        """Return what each teacher would say, whether or not it answers."""
+    def _told(self, teachers: Teachers, replies: jax.Array, allowed: jax.Array | None) -> TeacherRecord:
+        """Return what each teacher would say, whether or not it answers; it names only what the student may do."""
         policies = jax.vmap(equations.boltzmann_policy, (0, None))(teachers.values, self.policy_temperature)
-        confidence = jax.vmap(equations.policy_confidence)(policies)
+        confidence = jax.vmap(equations.policy_confidence, (0, None))(policies, allowed)
         return TeacherRecord(
             reply=replies,
             num_visits=teachers.num_visits,
             best_action=jnp.argmax(policies, axis=1).astype(jnp.uint8),
-            worst_action=jnp.argmin(policies, axis=1).astype(jnp.uint8),
+            worst_action=jax.vmap(equations.worst_action, (0, None))(policies, allowed).astype(jnp.uint8),
             best_probability=jnp.max(policies, axis=1),
-            worst_probability=jnp.min(policies, axis=1),
+            worst_probability=jax.vmap(equations.worst_probability, (0, None))(policies, allowed),
             confidence=confidence,
             prestige=jax.vmap(equations.prestige)(teachers.num_visits, confidence),
             max_value=jnp.max(teachers.values, axis=1),

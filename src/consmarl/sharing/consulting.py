@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.masks import choices, only_allowed
 from consmarl.errors import UsageError
 from consmarl.records import settle
 from consmarl.sharing import equations
@@ -34,6 +35,7 @@ class Consulting(Sharing):
     mode: Consult = Consult.MEAN
 
     teacher_memory = TeacherMemory.HISTORY
+    handles_masks = True
 
     def __post_init__(self) -> None:
         """Convert the mode to its type."""
@@ -72,9 +74,13 @@ class Consulting(Sharing):
         # the student's own network would repeat its values, up to rounding
         is_self = jnp.eye(num_agents, dtype=bool)[:, None, :, None]
         values = jnp.where(is_self, situation.values[:, :, None, :], values)  # [student, env, teacher, action]
+        allowed = None if situation.allowed is None else choices(situation.allowed)  # [student, env, action]
+        values = only_allowed(values, None if allowed is None else allowed[:, :, None])
 
-        over_envs = jax.vmap(lambda student, rows: jax.vmap(lambda row: self._scored(student, row))(rows))
-        scores, is_sent = over_envs(jnp.arange(num_agents), values)
+        def over_envs(student: jax.Array, rows: jax.Array, may: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+            return jax.vmap(lambda row, may: self._scored(student, row, may))(rows, may)
+
+        scores, is_sent = jax.vmap(over_envs)(jnp.arange(num_agents), values, allowed)
         chosen = jnp.argmax(scores, axis=-1).astype(jnp.int32)
         actions = jnp.where(is_asking, chosen, situation.actions)
         is_sent &= is_asking[:, :, None]  # [student, env, teacher]
@@ -84,22 +90,32 @@ class Consulting(Sharing):
             taught=is_sent.sum(axis=0).T,
             advised=(is_asking & jnp.any(is_sent, axis=2)).astype(jnp.int32),
         )
-        record = self._record(situation, values, scores, is_sent, actions) if is_recording else ()
+        record = self._record(situation, values, scores, is_sent, actions, allowed) if is_recording else ()
         return Shared(actions, traffic, state, memory, record, ready.recall)
 
-    def _scored(self, student: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Return how the team scores a student's actions [action], and who answers it: bool [teacher]."""
+    def _scored(self, student: jax.Array, values: jax.Array, allowed: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+        """Return how the team scores a student's actions [action], −∞ for what is forbidden, and who answers it.
+
+        `values` [teacher, action] are −∞ for what is forbidden; who answers is bool [teacher].
+        """
         is_other = jnp.arange(len(values)) != student
         if self.mode in ONLY_HOPEFUL:
             is_sent = is_other & jax.vmap(equations.is_more_hopeful, (0, None))(values, values[student])
         else:
             is_sent = is_other
-        return SCORES[self.mode](values[student], values, is_sent), is_sent
+        return only_allowed(SCORES[self.mode](values[student], values, is_sent, allowed), allowed), is_sent
 
     def _record(
-        self, situation: Situation, values: jax.Array, scores: jax.Array, is_sent: jax.Array, actions: jax.Array
+        self,
+        situation: Situation,
+        values: jax.Array,
+        scores: jax.Array,
+        is_sent: jax.Array,
+        actions: jax.Array,
+        allowed: jax.Array | None,
     ) -> StepRecord:
         """Write down what was said, in the form of a request in training; what consulting does not have is zero."""
+        by_teacher = None if allowed is None else jnp.broadcast_to(allowed[:, :, None], values.shape)
         policies = jax.nn.softmax(values, axis=-1)
         nothing, none_left = jnp.zeros(actions.shape), jnp.zeros(actions.shape, jnp.int32)
         is_asking = situation.is_live[None, :] & jnp.ones(actions.shape, bool)
@@ -109,17 +125,17 @@ class Consulting(Sharing):
             reply=jnp.where(is_sent, Reply.ANSWERED, silent).astype(jnp.uint8),
             num_visits=jnp.zeros(is_sent.shape, jnp.int32),
             best_action=jnp.argmax(values, axis=-1).astype(jnp.uint8),
-            worst_action=jnp.argmin(values, axis=-1).astype(jnp.uint8),
+            worst_action=_over(equations.worst_action, values, by_teacher).astype(jnp.uint8),
             best_probability=jnp.max(policies, axis=-1),
-            worst_probability=jnp.min(policies, axis=-1),
-            confidence=_over(equations.policy_confidence, policies),
+            worst_probability=_over(equations.worst_probability, policies, by_teacher),
+            confidence=_over(equations.policy_confidence, policies, by_teacher),
             prestige=jnp.zeros(is_sent.shape),
             max_value=jnp.max(values, axis=-1),
         )
         student = StudentRecord(
-            policy_before=jax.nn.softmax(situation.values, axis=-1),
-            modified=scores,
-            policy_after=_shares(self.mode, scores),
+            policy_before=jax.nn.softmax(only_allowed(situation.values, allowed), axis=-1),
+            modified=scores if allowed is None else jnp.where(allowed, scores, 0.0),
+            policy_after=_shares(self.mode, scores, allowed),
             confidence_after=nothing,
             negative_weight=jnp.full(actions.shape, NEGATIVE_WEIGHT if self.mode is Consult.CONS else 0.0),
             is_best=is_asking,
@@ -139,29 +155,33 @@ class Consulting(Sharing):
             answers_left=none_left,
             student=student,
             teachers=teachers,
+            allowed=situation.allowed,
         )
 
 
-def mean_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+def mean_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
     """Score actions by the mean of the team's values, the student's own among them."""
-    del own, is_sent
+    del own, is_sent, allowed
     return jnp.mean(values, axis=0)
 
 
-def votes_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+def votes_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
     """Score actions by how many would take them; of equals, the student takes the one that it values most."""
-    del is_sent
+    del is_sent, allowed
     votes = jnp.sum(jnp.argmax(values, axis=1)[:, None] == jnp.arange(len(own))[None, :], axis=0)
     return votes + 0.5 * jax.nn.softmax(own)  # less than a vote
 
 
-def most_hopeful(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+def most_hopeful(own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
     """Score actions by the values of whoever hopes for most; the student's own if nobody hopes for more."""
+    del allowed
     hopes = jnp.where(is_sent, jnp.max(values, axis=1), -jnp.inf)
     return jnp.where(jnp.any(is_sent), values[jnp.argmax(hopes)], own)
 
 
-def absorbed_policy(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> jax.Array:
+def absorbed_policy(
+    own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None
+) -> jax.Array:
     """Score actions by p̃ of Eq. 9: the student's policy moved by the best and worst actions of those who answer.
 
     Nothing is counted in execution, so a teammate's prestige (Eq. 7) is its confidence Γ alone.
@@ -170,9 +190,9 @@ def absorbed_policy(own: jax.Array, values: jax.Array, is_sent: jax.Array) -> ja
     messages = Messages(
         best_action=jnp.argmax(policies, axis=1),
         best_probability=jnp.max(policies, axis=1),
-        worst_action=jnp.argmin(policies, axis=1),
-        worst_probability=jnp.min(policies, axis=1),
-        prestige=jax.vmap(equations.policy_confidence)(policies),
+        worst_action=jax.vmap(equations.worst_action, (0, None))(policies, allowed),
+        worst_probability=jax.vmap(equations.worst_probability, (0, None))(policies, allowed),
+        prestige=jax.vmap(equations.policy_confidence, (0, None))(policies, allowed),
         is_sent=is_sent,
     )
     modified = jax.vmap(equations.modified_probability, (0, 0) + (None,) * 5)(
@@ -190,13 +210,14 @@ SCORES = {
 }
 
 
-def _shares(mode: Consult, scores: jax.Array) -> jax.Array:
-    """Return scores as shares of 1, for pictures."""
+def _shares(mode: Consult, scores: jax.Array, allowed: jax.Array | None) -> jax.Array:
+    """Return scores, −∞ for what is forbidden, as shares of 1, for pictures."""
     if mode in (Consult.MEAN, Consult.BEST):
         return jax.nn.softmax(scores, axis=-1)
+    scores = scores if allowed is None else jnp.where(allowed, scores, 0.0)
     return scores / jnp.sum(scores, axis=-1, keepdims=True)
 
 
-def _over(function: Any, rows: jax.Array) -> jax.Array:
-    """Apply a function of [action] to the last axis."""
-    return jax.vmap(jax.vmap(jax.vmap(function)))(rows)
+def _over(function: Any, rows: jax.Array, allowed: jax.Array | None) -> jax.Array:
+    """Apply a function of [action] and of what is allowed to the last axis."""
+    return jax.vmap(jax.vmap(jax.vmap(function)))(rows, allowed)

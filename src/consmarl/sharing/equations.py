@@ -3,6 +3,9 @@
 Equation 3 is the learning loss, which sharing does not change: `learners/td.py`. Axes: values and policies
 are `[action]`, what teachers say is `[teacher]`. Randomness is passed in as uniform draws from [0, 1), so that the
 the same draws gets the same actions.
+
+Where some actions are forbidden, |A| is the number of those that are `allowed` (bool `[action]`; None forbids nothing).
+Values of the others are −∞ then, and so their probabilities are 0.
 """
 
 from typing import NamedTuple
@@ -18,16 +21,23 @@ def asking_probability(num_visits: jax.Array, scale: float) -> jax.Array:
     return (1.0 + scale) ** -jnp.sqrt(num_visits.astype(jnp.float32))
 
 
-def giving_probability(num_visits: jax.Array, values: jax.Array, scale: float) -> jax.Array:
+def giving_probability(
+    num_visits: jax.Array, values: jax.Array, scale: float, allowed: jax.Array | None = None
+) -> jax.Array:
     """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): who knows it well, and where it matters."""
-    importance = jnp.max(values) - jnp.min(values)
+    importance = jnp.max(values) - jnp.min(_or(jnp.inf, values, allowed))
     return 1.0 - (1.0 + scale) ** -(jnp.sqrt(num_visits.astype(jnp.float32)) * importance)
 
 
-def policy_confidence(policy: jax.Array) -> jax.Array:
+def policy_confidence(policy: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
     """Eq. 4, Γ: the policy's standard deviation, from 0 where all actions are alike to 1 where one has all."""
-    num_actions = policy.shape[0]
-    return jnp.minimum(num_actions * jnp.std(policy) / jnp.sqrt(num_actions - 1.0), 1.0)
+    if allowed is None:
+        num_actions = policy.shape[0]
+        return jnp.minimum(num_actions * jnp.std(policy) / jnp.sqrt(num_actions - 1.0), 1.0)
+    count = jnp.sum(allowed)
+    # of one action Γ is 1: the root in the denominator is never 0
+    deviation = jnp.where(count > 1, jnp.std(policy, where=allowed), 1.0)
+    return jnp.minimum(count * deviation / jnp.sqrt(jnp.maximum(count - 1.0, 1.0)), 1.0)
 
 
 def boltzmann_policy(values: jax.Array, temperature: float = 1.0) -> jax.Array:
@@ -129,18 +139,41 @@ class Drawn(NamedTuple):
 
 
 def targeted_exploration(
-    policy: jax.Array, confidence: jax.Array, draw_whether: jax.Array, draw_which: jax.Array
+    policy: jax.Array,
+    confidence: jax.Array,
+    draw_whether: jax.Array,
+    draw_which: jax.Array,
+    allowed: jax.Array | None = None,
 ) -> Drawn:
     """Algorithm 1: with probability Γ̃ the best action, else a draw that excludes the q worst.
 
     q is the number of the interval that Γ̃ lies in, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
+    Forbidden actions are left out in any case, and counted among those that were.
     """
-    num_actions = policy.shape[0]
+    num_actions: jax.Array | int = policy.shape[0] if allowed is None else jnp.sum(allowed)
     num_excluded = jnp.clip(jnp.ceil(confidence * (num_actions - 1)), 1, num_actions - 1).astype(jnp.int32)
-    explored = draw_action(jnp.where(is_among_worst(policy, num_excluded), 0.0, policy), draw_which)
+    if allowed is not None:
+        num_excluded += jnp.sum(~allowed)
+    is_excluded = is_among_worst(_or(-1.0, policy, allowed), num_excluded)
+    explored = draw_action(jnp.where(is_excluded, 0.0, policy), draw_which)
     is_best = draw_whether < confidence
     action = jnp.where(is_best, jnp.argmax(policy), explored).astype(jnp.int32)
     return Drawn(action, is_best, jnp.where(is_best, 0, num_excluded))
+
+
+def worst_action(policy: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
+    """Return a_w, the least likely action that is allowed."""
+    return jnp.argmin(_or(jnp.inf, policy, allowed))
+
+
+def worst_probability(policy: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
+    """Return p_w, the probability of that action."""
+    return jnp.min(_or(jnp.inf, policy, allowed))
+
+
+def _or(other: float, values: jax.Array, allowed: jax.Array | None) -> jax.Array:
+    """Return values, or something else for what is forbidden."""
+    return values if allowed is None else jnp.where(allowed, values, other)
 
 
 def is_among_worst(policy: jax.Array, count: jax.Array) -> jax.Array:

@@ -43,6 +43,7 @@ class Situation(NamedTuple):
     epsilon: jax.Array  # float32, one for all, or [agent, 1]
     episode: jax.Array  # int32 [env], the episode's number x
     step: jax.Array  # int32, the number of the step
+    allowed: Any = None  # bool [agent, env, action], none for whoever is absent; None where nothing is forbidden
 
 
 class Traffic(NamedTuple):
@@ -69,6 +70,7 @@ class Sharing(abc.ABC):
     """A mechanism for sharing knowledge."""
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
+    handles_masks: ClassVar[bool] = False  # whether it heeds `Situation.allowed`
     metrics: ClassVar[tuple[Metric, ...]] = ()  # what rows hold of its reports, in the order that a reader wants
 
     @abc.abstractmethod

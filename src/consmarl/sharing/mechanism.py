@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from consmarl.environments import validation
+from consmarl.environments.masks import choices, is_present, only_allowed
 from consmarl.environments.validation import Fraction
 from consmarl.errors import UsageError
 from consmarl.metrics import Metric
@@ -224,7 +225,10 @@ class Mechanism(Sharing):
         key_ask, key_second, key_requests = jax.random.split(key, 3)
         marks = self.counter.marks(situation.codes)
         agents = jnp.arange(situation.actions.shape[0])[:, None]
-        is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape).astype(jnp.int32)
+        is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape)
+        if situation.allowed is not None:
+            is_visit &= is_present(situation.allowed)
+        is_visit = is_visit.astype(jnp.int32)
         seats = jnp.broadcast_to(self.seats(agents, situation.episode[None, :]), is_visit.shape)
         table, num_visits = self.counter.count(state.table, marks, seats, is_visit)
         prints = fingerprint(situation.codes)
@@ -283,6 +287,8 @@ class Mechanism(Sharing):
             wants &= situation.is_starting
         elif self.ask_gate is AskGate.EXPLOITING:
             wants &= ~situation.is_exploring
+        if situation.allowed is not None:  # where there is no choice, there is nothing to ask about
+            wants &= jnp.sum(situation.allowed, axis=-1) > 1
         if self.ask_share < 1:
             wants &= asks_in(situation.episode, len(wants), self.ask_share)
         if self.experts:
@@ -299,7 +305,8 @@ class Mechanism(Sharing):
         if not self.has_second_draw:
             return situation.actions
         explores = jax.random.uniform(key, situation.actions.shape) < situation.epsilon
-        greedy = jnp.argmax(situation.values, axis=-1).astype(jnp.int32)
+        allowed = None if situation.allowed is None else choices(situation.allowed)
+        greedy = jnp.argmax(only_allowed(situation.values, allowed), axis=-1).astype(jnp.int32)
         return jnp.where(situation.is_exploring & ~explores, greedy, situation.actions)
 
     def _record(
@@ -318,6 +325,7 @@ class Mechanism(Sharing):
             answers_left=jnp.broadcast_to(left.answers_left[:, None], actions.shape),
             student=student,
             teachers=teachers,
+            allowed=asked.situation.allowed,
         )
 
 

@@ -13,6 +13,8 @@ from consmarl.sharing.record import ActRecord
 class NoSharing(Sharing):
     """Nobody asks, nobody counts."""
 
+    handles_masks = True
+
     def init(self, num_agents: int, num_actions: int) -> tuple[()]:
         """Nothing is kept."""
         del num_agents, num_actions
@@ -37,7 +39,9 @@ class NoSharing(Sharing):
         del key, prepare_teachers
         nothing = jnp.zeros(situation.actions.shape, jnp.int32)
         done = situation.actions.astype(jnp.uint8)
-        record = ActRecord(situation.values, situation.is_exploring, done, done) if is_recording else ()
+        record = (
+            ActRecord(situation.values, situation.is_exploring, done, done, situation.allowed) if is_recording else ()
+        )
         return Shared(situation.actions, Traffic(nothing, nothing, nothing, nothing), state, memory, record)
 
 

@@ -30,6 +30,7 @@ class ActRecord(NamedTuple):
     is_exploring: jax.Array  # bool
     own_action: jax.Array  # uint8
     action: jax.Array  # uint8, the same
+    allowed: Any = None  # bool [agent, env, action]; None where nothing is forbidden
 
 
 class TeacherRecord(NamedTuple):
@@ -74,6 +75,7 @@ class StepRecord(NamedTuple):
     answers_left: jax.Array  # int32
     student: StudentRecord
     teachers: TeacherRecord  # [agent, env, teacher]
+    allowed: Any = None  # bool [agent, env, action]; None where nothing is forbidden
 
 
 def blank(shapes: Any, num_requests: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.masks import choices, only_allowed
 from consmarl.sharing.counting import Counting
 from consmarl.sharing.interface import AskTeachers, Situation
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord, blank
@@ -24,12 +25,13 @@ class Request(NamedTuple):
     values: jax.Array  # float32 [action]
     num_visits: jax.Array  # int32
     episode: jax.Array  # int32
+    allowed: Any = None  # bool [action], what the student may do: all else is worth −∞; None forbids nothing
 
 
 class Teachers(NamedTuple):
     """What every agent knows about a request's observation."""
 
-    values: jax.Array  # float32 [teacher, action]
+    values: jax.Array  # float32 [teacher, action], −∞ for what the student may not do
     num_visits: jax.Array  # int32 [teacher]
 
 
@@ -167,13 +169,15 @@ def _answer_some(
     pairs = jnp.minimum(numbers, num_pairs - 1)
     students, envs = pairs % num_agents, pairs // num_agents
     situation = asked.situation
-    requests = Request(students, situation.values[students, envs], asked.num_visits[students, envs],
-                       situation.episode[envs])  # fmt: skip
+    allowed = None if situation.allowed is None else choices(situation.allowed[students, envs])
+    requests = Request(students, only_allowed(situation.values[students, envs], allowed),
+                       asked.num_visits[students, envs], situation.episode[envs], allowed)  # fmt: skip
     seats = mechanism.seats(agents[None, :], situation.episode[envs][:, None])
     seats = jnp.broadcast_to(seats, (len(pairs), num_agents))
     marks = jnp.repeat(asked.marks[students, envs][:, None, :], num_agents, axis=1)
     num_visits = mechanism.counter.lookup(asked.table, marks, seats)
-    teachers = Teachers(ask_teachers(students, envs).swapaxes(0, 1), num_visits)
+    values = ask_teachers(students, envs).swapaxes(0, 1)  # [request, teacher, action]
+    teachers = Teachers(only_allowed(values, None if allowed is None else allowed[:, None]), num_visits)
     draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents))(pairs)
     replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)
     would = (replies == Reply.ANSWERED) & is_request
@@ -202,7 +206,8 @@ def _noted(records: Any, numbers: jax.Array, exchanges: Exchange) -> Any:
 def _blank_records(mechanism: Answering, situation: Situation, num_pairs: int) -> Exchange:
     num_agents, num_actions = situation.actions.shape[0], situation.values.shape[-1]
     integer = jnp.zeros((), jnp.int32)
-    request = Request(integer, jnp.zeros(num_actions), integer, integer)
+    allowed = None if situation.allowed is None else jnp.ones(num_actions, bool)
+    request = Request(integer, jnp.zeros(num_actions), integer, integer, allowed)
     teachers = Teachers(jnp.zeros((num_agents, num_actions)), jnp.zeros(num_agents, jnp.int32))
     shapes = jax.eval_shape(
         lambda key: answer_one(mechanism, key, request, teachers, jnp.zeros(num_agents, bool)), jax.random.key(0)

@@ -5,6 +5,7 @@ Axes: `[agent, env]`.
 """
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from consmarl.environments.masks import draw_allowed, is_allowed
 from consmarl.environments.validation import Fraction
+from consmarl.errors import UsageError
 from consmarl.learners.interface import Scores
 from consmarl.learners.policy_gradient import mixed_log_policy
 from consmarl.records import settle
@@ -56,6 +59,7 @@ class Exploration(abc.ABC):
     """A way to explore."""
 
     scores: ClassVar[Scores] = Scores.VALUES  # what it chooses by
+    handles_masks: ClassVar[bool] = False  # whether it can be used where actions are forbidden
 
     @abc.abstractmethod
     def begin(self, num_agents: int, num_envs: int) -> Any:
@@ -64,6 +68,19 @@ class Exploration(abc.ABC):
     @abc.abstractmethod
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
         """Choose actions by their scores [agent, env, action], the largest being best; ε is one, or [agent, 1]."""
+
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any, allowed: jax.Array
+    ) -> Choice:
+        """Choose among what is allowed, bool [agent, env, action], something for everybody; other scores are −∞.
+
+        An exploration that goes by scores alone `handles_masks` as it is; one that draws actions by itself has to see
+        to it that they are allowed.
+        """
+        del allowed
+        if not self.handles_masks:
+            raise UsageError(f"{type(self).__name__} cannot be used where actions are forbidden.")
+        return self.choose(key, scores, epsilon, state)
 
 
 def _merged(
@@ -77,6 +94,8 @@ def _merged(
 class EpsilonGreedy(Exploration):
     """With probability ε a uniformly random action, else the best one (the paper)."""
 
+    handles_masks = True
+
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Return an empty state."""
         del num_agents, num_envs
@@ -88,6 +107,14 @@ class EpsilonGreedy(Exploration):
         is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
         proposals = jax.random.randint(key_what, scores.shape[:-1], 0, scores.shape[-1])
         return _merged(is_exploring, is_exploring, proposals, scores, state)
+
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
+    ) -> Choice:
+        """Explore with probability ε, by an action that is allowed."""
+        key_whether, key_what = jax.random.split(key)
+        is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
+        return _merged(is_exploring, is_exploring, draw_allowed(key_what, allowed), scores, state)
 
 
 @dataclass(frozen=True)
@@ -101,6 +128,12 @@ class EpsilonSquared(EpsilonGreedy):
         """Explore with probability ε²."""
         return super().choose(key, scores, epsilon**2, state)
 
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
+    ) -> Choice:
+        """Explore with probability ε², by an action that is allowed."""
+        return super().choose_allowed(key, scores, epsilon**2, state, allowed)
+
 
 @dataclass(frozen=True)
 class EpsilonGreedyTogether(Exploration):
@@ -112,6 +145,8 @@ class EpsilonGreedyTogether(Exploration):
 
     share: Fraction = 0.5
     """Share of the steps in which the whole team draws as one [ours: 0.5]."""
+
+    handles_masks = True
 
     def __post_init__(self) -> None:
         """Convert values to their types."""
@@ -133,6 +168,22 @@ class EpsilonGreedyTogether(Exploration):
         is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
         return _merged(is_exploring, is_exploring, jnp.where(as_one, what[:1], what[1:]), scores, state)
 
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
+    ) -> Choice:
+        """Explore as one where that is allowed; whoever may not do what the team has drawn draws for itself."""
+        key_as_one, key_whether, key_what = jax.random.split(key, 3)
+        key_team, key_own = jax.random.split(key_what)
+        num_agents, num_envs, num_actions = scores.shape
+        as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
+        whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs))
+        is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
+        teams = jax.random.randint(key_team, (1, num_envs), 0, num_actions)
+        teams = jnp.broadcast_to(teams, (num_agents, num_envs))
+        follows = as_one & is_allowed(allowed, teams)
+        proposals = jnp.where(follows, teams, draw_allowed(key_own, allowed))
+        return _merged(is_exploring, is_exploring, proposals, scores, state)
+
 
 class Run(NamedTuple):
     """An action that is being repeated."""
@@ -146,7 +197,10 @@ class EpsilonZGreedy(Exploration):
     """Temporally extended ε-greedy: an exploring agent repeats its random action for a random number of steps.
 
     P(duration ≥ k) = 1/k, so long runs are rare but do happen: that is how a miner stays long enough to see gold.
+    A run is over where its action is no longer allowed.
     """
+
+    handles_masks = True
 
     def begin(self, num_agents: int, num_envs: int) -> Run:
         """Return a state in which nobody is repeating an action."""
@@ -155,11 +209,32 @@ class EpsilonZGreedy(Exploration):
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run) -> Choice:
         """Go on with a run, or begin one with probability ε."""
+
+        def draw(key: jax.Array) -> jax.Array:
+            return jax.random.randint(key, scores.shape[:-1], 0, scores.shape[-1])
+
+        return self._next(key, scores, epsilon, state, draw)
+
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run, allowed: jax.Array
+    ) -> Choice:
+        """Go on with a run as long as that is allowed, or begin one with probability ε."""
+        left = Run(state.action, jnp.where(is_allowed(allowed, state.action), state.num_left, 0))
+        return self._next(key, scores, epsilon, left, lambda key: draw_allowed(key, allowed))
+
+    def _next(
+        self,
+        key: jax.Array,
+        scores: jax.Array,
+        epsilon: jax.Array,
+        state: Run,
+        draw: Callable[[jax.Array], jax.Array],
+    ) -> Choice:
         key_whether, key_what, key_length = jax.random.split(key, 3)
         shape = scores.shape[:-1]
         goes_on = state.num_left > 0
         begins = ~goes_on & (jax.random.uniform(key_whether, shape) < epsilon)
-        drawn = jax.random.randint(key_what, shape, 0, scores.shape[-1])
+        drawn = draw(key_what)
         chance = jax.random.uniform(key_length, shape, minval=1e-6)
         length = jnp.floor(1 / chance).astype(jnp.int32)
         action = jnp.where(begins, drawn, state.action)
@@ -172,6 +247,7 @@ class SampledPolicy(Exploration):
     """An action drawn from the policy with these logits, mixed with ε of the uniform policy (GA-Comm)."""
 
     scores = Scores.LOGITS
+    handles_masks = True
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Return an empty state."""
@@ -180,9 +256,17 @@ class SampledPolicy(Exploration):
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
         """Draw from (1 − ε) softmax + ε / A, which is the policy: nobody is exploring beside it."""
-        mixed = mixed_log_policy(scores, epsilon)
-        nowhere = jnp.zeros(scores.shape[:-1], bool)
-        return Choice(jax.random.categorical(key, mixed).astype(jnp.int32), nowhere, nowhere, state)
+        return self._drawn(key, mixed_log_policy(scores, epsilon), state)
+
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
+    ) -> Choice:
+        """Draw from the same policy over what is allowed."""
+        return self._drawn(key, mixed_log_policy(scores, epsilon, allowed), state)
+
+    def _drawn(self, key: jax.Array, log_policy: jax.Array, state: tuple[()]) -> Choice:
+        nowhere = jnp.zeros(log_policy.shape[:-1], bool)
+        return Choice(jax.random.categorical(key, log_policy).astype(jnp.int32), nowhere, nowhere, state)
 
 
 @dataclass(frozen=True)
@@ -192,13 +276,23 @@ class ExploringBeginners(Exploration):
     of_beginners: Exploration
     experts: tuple[int, ...]
 
+    handles_masks = True  # as far as beginners do, who are asked
+
     def begin(self, num_agents: int, num_envs: int) -> Any:
         """Return the beginners' initial state."""
         return self.of_beginners.begin(num_agents, num_envs)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
         """Let beginners explore; the same chances are drawn, whoever is an expert."""
-        choice = self.of_beginners.choose(key, scores, epsilon, state)
+        return self._but_for_experts(self.of_beginners.choose(key, scores, epsilon, state), scores)
+
+    def choose_allowed(
+        self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any, allowed: jax.Array
+    ) -> Choice:
+        """Let beginners explore among what is allowed."""
+        return self._but_for_experts(self.of_beginners.choose_allowed(key, scores, epsilon, state, allowed), scores)
+
+    def _but_for_experts(self, choice: Choice, scores: jax.Array) -> Choice:
         explores = ~np.isin(np.arange(len(scores)), self.experts)[:, None]
         is_exploring = choice.is_exploring & explores
         return _merged(is_exploring, choice.is_starting & explores, choice.actions, scores, choice.state)
@@ -207,6 +301,8 @@ class ExploringBeginners(Exploration):
 @dataclass(frozen=True)
 class Greedy(Exploration):
     """Always the best action: evaluation."""
+
+    handles_masks = True
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Return an empty state."""

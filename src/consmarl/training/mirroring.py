@@ -36,7 +36,12 @@ class Mirroring:
         parts = [(way, slice(*ends)) for way, ends in zip(ways, itertools.pairwise(bounds), strict=True)]
         codes = [self._codes(batch.codes[:, part], way) for way, part in parts]
         actions = [_actions(batch.actions[:, part], way) for way, part in parts]
-        return batch._replace(codes=jnp.concatenate(codes, axis=1), actions=jnp.concatenate(actions, axis=1))
+        allowed = batch.allowed
+        if allowed is not None:
+            allowed = jnp.concatenate([_allowed(allowed[:, part], way) for way, part in parts], axis=1)
+        return batch._replace(
+            codes=jnp.concatenate(codes, axis=1), actions=jnp.concatenate(actions, axis=1), allowed=allowed
+        )
 
     def _codes(self, codes: jax.Array, way: Symmetry | None) -> jax.Array:
         if way is None:
@@ -49,6 +54,10 @@ class Mirroring:
 
 def _actions(actions: jax.Array, way: Symmetry | None) -> jax.Array:
     return actions if way is None else _table(way.actions, actions)[actions.astype(jnp.int32)]
+
+
+def _allowed(allowed: jax.Array, way: Symmetry | None) -> jax.Array:
+    return allowed if way is None else allowed[..., np.argsort(way.actions)]
 
 
 def _table(values: Sequence[int], like: jax.Array) -> jax.Array:

@@ -114,6 +114,7 @@ class RunParts:
             code_dtype=self.world.observation_dtype,
             capacity=rounds * self.num_envs,
             notes=_note_shapes(self.learner),
+            num_masked=self.world.num_actions if self.world.masks_actions else 0,
         )
 
     @property

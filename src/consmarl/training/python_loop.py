@@ -111,7 +111,8 @@ def play_episode(
     """
     keys = _episode_keys(world.episode_limit, key)
     codes = [world.reset(int(keys.seed))]
-    turn = _first_turn(actors, world.episode_limit, parameters, codes[0], keys.memory)
+    allowed = [world.allowed]
+    turn = _first_turn(actors, world.episode_limit, parameters, codes[0], keys.memory, allowed[0])
     kept, turn = Kept(sharing, turn.recall), turn._replace(recall=())
     actions, rewards, terminated = [], [], False
     traffics, records = [], []
@@ -124,12 +125,13 @@ def play_episode(
         chosen = np.asarray(turn.last_actions)[:, 0]
         step = world.step(chosen)
         codes.append(step.codes)
+        allowed.append(step.allowed)
         actions.append(chosen)
         rewards.append(step.rewards)
         if step.is_over:
             terminated = step.terminated
             break
-        turn = turn._replace(codes=step.codes[None])
+        turn = turn._replace(codes=step.codes[None], allowed=step.allowed[None])
     batch = EpisodeBatch(
         codes=_padded(codes, world.episode_limit + 1, np.float32),
         actions=_padded(actions, world.episode_limit, np.uint8),
@@ -138,6 +140,7 @@ def play_episode(
         terminated=_single(terminated, np.bool_),
         epsilon=jax.vmap(of_team)(epsilons)[None],
         notes=jax.device_get(actors.learner.notes(turn.memory)),
+        allowed=_padded(allowed, world.episode_limit + 1, np.bool_),
     )
     totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
     recorded = _recorded(jax.device_get(records), batch) if is_recording else ()
@@ -196,9 +199,11 @@ def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
 
 
 @functools.partial(Program, num_static=2)
-def _first_turn(actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array) -> Turn:
+def _first_turn(
+    actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array, allowed: jax.Array
+) -> Turn:
     # sharing's state is handed on beside the turn
-    return first_turn(actors, parameters, (), codes[None], limit, (), key)
+    return first_turn(actors, parameters, (), codes[None], limit, (), key, allowed[None])
 
 
 @functools.partial(Program, num_static=2, donate_argnums=(4,))

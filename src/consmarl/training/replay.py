@@ -34,6 +34,7 @@ class Replay:
     code_dtype: np.dtype[Any]
     capacity: int = 10_000
     notes: Any = ()
+    num_masked: int = 0  # actions whose masks are kept; none where nothing is forbidden
 
     def init(self) -> ReplayState:
         """Return an empty buffer."""
@@ -47,6 +48,7 @@ class Replay:
                 terminated=jnp.zeros(slots, bool),
                 epsilon=jnp.zeros((slots, steps), jnp.float32),
                 notes=jax.tree.map(lambda note: jnp.zeros((slots, *note.shape[1:]), note.dtype), self.notes),
+                allowed=jnp.zeros((agents, slots, steps + 1, self.num_masked), bool) if self.num_masked else None,
             ),
             num_added=jnp.zeros((), jnp.int32),
         )

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.environments.interface import Counters, Environment
+from consmarl.environments.masks import choices, only_allowed
 from consmarl.learners.interface import AnyLearner, EpisodeBatch
 from consmarl.sharing.interface import Shared, Sharing, Situation, Traffic
-from consmarl.training.exploration import Exploration
+from consmarl.training.exploration import Choice, Exploration
 from consmarl.training.teaching import Place, Teachers, first_recall, in_students_place
 
 
@@ -36,6 +37,7 @@ class Turn(NamedTuple):
     sharing_memory: Any
     recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () if nothing
     is_live: jax.Array  # bool [env], whose episode goes on
+    allowed: Any = None  # bool [env, agent, action], what agents may do; None where nothing is forbidden
 
 
 class Moment(NamedTuple):
@@ -83,7 +85,8 @@ def act(
     learner = actors.learner
     codes = turn.codes.swapaxes(0, 1)
     memory, scores = learner.act(parameters, turn.memory, codes, turn.last_actions, key_learner)
-    choice = actors.exploration.choose(key_explore, scores, moment.epsilon, turn.exploration)
+    allowed = None if turn.allowed is None else turn.allowed.swapaxes(0, 1)
+    choice = _chosen(actors.exploration, key_explore, scores, moment.epsilon, turn.exploration, allowed)
     situation = Situation(
         codes=codes,
         values=scores,
@@ -94,6 +97,7 @@ def act(
         epsilon=moment.epsilon,
         episode=moment.episode,
         step=moment.step,
+        allowed=allowed,
     )
     teachers = Teachers(learner, parameters, actors.sharing.teacher_memory, key_learner)
     place = Place(codes, turn.last_actions, turn.memory, memory, moment.step)
@@ -104,8 +108,17 @@ def act(
     return Decision(memory, choice.state, shared)
 
 
+def _chosen(
+    exploration: Exploration, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any, allowed: Any
+) -> Choice:
+    if allowed is None:
+        return exploration.choose(key, scores, epsilon, state)
+    among = choices(allowed)
+    return exploration.choose_allowed(key, only_allowed(scores, among), epsilon, state, among)
+
+
 def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, limit: int, sharing: Any,
-               key: jax.Array) -> Turn:  # fmt: skip
+               key: jax.Array, allowed: Any = None) -> Turn:  # fmt: skip
     """Return the turn before the first step of episodes whose first observations are `codes`."""
     num_envs, num_agents, _ = codes.shape
     by_agent = codes.swapaxes(0, 1)
@@ -120,6 +133,7 @@ def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, l
         sharing_memory=actors.sharing.begin(num_agents, num_envs, limit),
         recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, limit),
         is_live=jnp.ones(num_envs, bool),
+        allowed=allowed,
     )
 
 
@@ -143,7 +157,8 @@ def play_episodes(
     key_reset, key_memory, key_steps = jax.random.split(key, 3)
     states = jax.vmap(world.reset)(jax.random.split(key_reset, num_envs))
     codes = jax.vmap(world.observe)(states)
-    first = first_turn(actors, parameters, states, codes, world.episode_limit, sharing, key_memory)
+    allowed = _allowed(world, states)
+    first = first_turn(actors, parameters, states, codes, world.episode_limit, sharing, key_memory, allowed)
     episode = first_episode + jnp.arange(num_envs)
 
     def step(turn: Turn, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Turn, Any]:
@@ -160,14 +175,14 @@ def play_episodes(
         codes = jax.vmap(world.observe)(states)
         is_live = turn.is_live & ~outcomes.done
         following = Turn(states, codes, decision.memory, shared.actions, decision.exploration, shared.state,
-                         shared.memory, shared.recall, is_live)  # fmt: skip
+                         shared.memory, shared.recall, is_live, _allowed(world, states))  # fmt: skip
         recorded = Recorded(shared.record, turn.states, rewards, turn.is_live, of_team(epsilon)) if is_recording else ()
-        seen = (codes, shared.actions, rewards, turn.is_live, ends_by_task)
+        seen = (codes, shared.actions, rewards, turn.is_live, ends_by_task, following.allowed)
         return following, (seen, shared.traffic, recorded)
 
     now = (jax.random.split(key_steps, world.episode_limit), epsilons, jnp.arange(world.episode_limit))
     last, (seen, traffic, records) = jax.lax.scan(step, first, now)
-    codes_t, actions, rewards, is_live, ends_by_task = seen
+    codes_t, actions, rewards, is_live, ends_by_task, allowed_t = seen
     batch = EpisodeBatch(
         codes=jnp.concatenate([codes[None], codes_t]).transpose(2, 1, 0, 3),
         actions=actions.transpose(1, 2, 0).astype(jnp.uint8),
@@ -176,12 +191,18 @@ def play_episodes(
         terminated=ends_by_task.any(axis=0),
         epsilon=jnp.broadcast_to(jax.vmap(of_team)(epsilons)[None, :], (num_envs, len(epsilons))),
         notes=actors.learner.notes(last.memory),
+        allowed=None if allowed is None else jnp.concatenate([allowed[None], allowed_t]).transpose(2, 1, 0, 3),
     )
     totals = jax.tree.map(lambda rows: rows.sum(axis=0), traffic)
     if is_recording:
         ended = jax.tree.map(lambda rows, end: jnp.concatenate([rows, end[None]]), records.states, last.states)
         records = records._replace(states=ended)
     return Episodes(batch, jax.vmap(world.counters)(last.states), totals, last.sharing, records)
+
+
+def _allowed(world: Environment[Any, Any, Any], states: Any) -> jax.Array | None:
+    """Return what agents may do, bool [env, agent, action]; None where nothing is ever forbidden."""
+    return jax.vmap(world.allowed_actions)(states) if world.masks_actions else None
 
 
 def of_team(epsilon: jax.Array) -> jax.Array:

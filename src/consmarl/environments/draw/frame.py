@@ -57,7 +57,7 @@ def draw_frame(
     rows, columns = world.grid
     cell = max(min(BOARD_SIDE // max(rows, columns), 56), 12)
     panel = Box(columns * cell + 3 * MARGIN, MARGIN, columns * cell + 2 * MARGIN + PANEL_WIDTH, 0)
-    panel_height = HEAD_HEIGHT + _num_agent_rows(world) * ROW_HEIGHT + _foot_height(world, state, painter)
+    panel_height = HEAD_HEIGHT + num_agent_rows(world) * ROW_HEIGHT + _foot_height(world, state, painter)
     height = max(rows * cell, panel_height) + 2 * MARGIN
     canvas = Picture(int(panel.right) + MARGIN, height)
 
@@ -66,8 +66,8 @@ def draw_frame(
         return Box(left, top, left + cell, top + cell)
 
     _draw_board(canvas, world, state, painter, cell_box, view_of)
-    _draw_head(canvas, world, state, status, panel)
-    _draw_agent_rows(canvas, world, state, status, painter, panel)
+    draw_head(canvas, world, state, status, panel)
+    draw_agent_rows(canvas, world, state, status, painter, panel)
     _draw_foot(canvas, world, state, painter, panel, view_of)
     return canvas.pixels()
 
@@ -103,7 +103,8 @@ def _draw_view(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, cell
     canvas.rectangle(seen, (*agent_colour(view_of), 26), (*agent_colour(view_of), 255), line=2)
 
 
-def _draw_head(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, status: Status, panel: Box) -> None:
+def draw_head(canvas: Canvas, world: Any, state: Any, status: Status, panel: Box) -> None:
+    """Write what is played, for how long by now, and what it has brought."""
     num_steps = int(state.num_steps) if status.num_steps is None else status.num_steps
     canvas.text((panel.left, panel.top + 10), world.id, 19)
     canvas.text((panel.right, panel.top + 10), f"step {num_steps} of {world.episode_limit}", 13, INK, "rm")
@@ -115,14 +116,13 @@ def _draw_head(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, stat
         canvas.text((panel.right, panel.top + 50), f"{total:+.2f}", 15, INK, "rm")
 
 
-def _num_agent_rows(world: GridWorld[Any, Any, Any]) -> int:
+def num_agent_rows(world: Any) -> int:
     """Agents beyond the twentieth would make the picture taller than a screen."""
     return min(world.num_agents, 20) + (world.num_agents > 20)
 
 
-def _draw_agent_rows(
-    canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, status: Status, painter: Painter, panel: Box
-) -> None:
+def draw_agent_rows(canvas: Canvas, world: Any, state: Any, status: Status, painter: Painter, panel: Box) -> None:
+    """Write what every agent did last, how far it has got, and what it has gained."""
     shown = min(world.num_agents, 20)
     heads = _gauge_space(panel, panel.top + HEAD_HEIGHT - 8)
     for icon, place in _side_by_side(painter.gauge_heads(world), heads):
@@ -181,7 +181,7 @@ def _draw_foot(
     panel: Box,
     view_of: int | None,
 ) -> None:
-    top = panel.top + HEAD_HEIGHT + _num_agent_rows(world) * ROW_HEIGHT + 8
+    top = panel.top + HEAD_HEIGHT + num_agent_rows(world) * ROW_HEIGHT + 8
     canvas.line((panel.left, top), (panel.right, top), RULE)
     top += 14
     for line in painter.team_lines(world, state):

@@ -5,6 +5,7 @@ from typing import Any
 from consmarl.environments import validation
 from consmarl.environments.foreign import is_foreign
 from consmarl.errors import UsageError
+from consmarl.experiments.configuration.explorations import EXPLORATIONS
 from consmarl.experiments.configuration.limits import num_evaluated
 from consmarl.experiments.configuration.schema import Settings
 
@@ -64,6 +65,7 @@ def check_world(config: Settings) -> None:
 def check_fits_world(config: Settings, world: Any) -> None:
     """Refuse ways of learning that only some environments allow."""
     _check_newcomers(config, world.num_agents)
+    _check_masks(config, world)
     if config.mirror_episodes and not getattr(world, "symmetries", ()):
         raise UsageError(f"{config.env} is not symmetric: mirror_episodes must be off.")
     if config.learn.footprints and getattr(world, "ground", None) is None:
@@ -72,6 +74,22 @@ def check_fits_world(config: Settings, world: Any) -> None:
         )
     if config.coverage_bonus and not getattr(world, "num_places", 0):
         raise UsageError(f"observations in {config.env} do not say which cells are in view: coverage_bonus must be 0.")
+
+
+def _check_masks(config: Settings, world: Any) -> None:
+    if not world.masks_actions:
+        return
+    parts: dict[str, Any] = {
+        f"method {config.method}": config.entry.learner,
+        f"exploration {config.exploration_kind}": EXPLORATIONS[config.exploration_kind].kind,
+        f"sharing {config.sharing_kind}": config.mechanism,
+    }
+    for name, part in parts.items():
+        if not part.handles_masks:
+            raise UsageError(
+                f"{config.env} may forbid actions, which {name} does not heed: choose another one, or say in its class "
+                "that it does, by handles_masks."
+            )
 
 
 def _check_newcomers(config: Settings, num_agents: int) -> None:

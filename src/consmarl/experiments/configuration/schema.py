@@ -37,7 +37,8 @@ class Settings:
     method: Annotated[str, OneOf(METHODS)] = "iql"
     """How to learn and share; `consmarl list` describes each. adhoc-td and cons learn like iql."""
     env: str = "pgm-3ag"
-    """World to learn in; `consmarl list` shows them. Others' are pettingzoo:MODULE and lbforaging:ID."""
+    """World to learn in; `consmarl list` shows them. Others' are jaxmarl:NAME, jumanji:NAME, pettingzoo:MODULE and
+    lbforaging:ID."""
     set: tuple[str, ...] = ()
     """Parameters of the environment, such as num_agents=4 grid=9,9."""
     episodes: int = 40_000

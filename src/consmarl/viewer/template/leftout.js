@@ -1,9 +1,15 @@
 // Why a student left actions out of its draw, or none: targeted exploration, Algorithm 1 of the paper.
 
+// Whether the student might not take an action at all: such actions are no part of the draw, however sure it is.
+function isForbidden(episode, request, action) {
+  if (!episode.arrays["steps/allowed"]) return false;
+  return !episode.at("steps/allowed", episode.at("requests/step", request), episode.at("requests/student", request), action);
+}
+
 // The actions that were left out, the least likely first.
 function excludedActions(episode, request) {
   const after = episode.row("requests/policy_after", request);
-  return [...after.keys()].filter((action) => episode.at("absorbed/is_excluded", request, action))
+  return [...after.keys()].filter((action) => episode.at("absorbed/is_excluded", request, action) && !isForbidden(episode, request, action))
     .sort((left, right) => after[left] - after[right] || left - right);
 }
 
@@ -19,7 +25,8 @@ function whyLeftOut(run, episode, request) {
 
 // The part of 0 to 1 that contains the new policy's confidence; its number is how many actions are left out.
 function partOf(episode, request, recorded) {
-  const confidence = episode.at("requests/confidence_after", request), numParts = episode.numActions - 1;
+  const numForbidden = [...Array(episode.numActions).keys()].filter((action) => isForbidden(episode, request, action)).length;
+  const confidence = episode.at("requests/confidence_after", request), numParts = episode.numActions - numForbidden - 1;
   // where nothing was left out it is not recorded; it comes of a product in single precision
   const count = recorded ?? Math.max(1, Math.min(numParts, Math.ceil(Math.fround(confidence * numParts))));
   return { confidence, numParts, count, low: (count - 1) / numParts, high: count / numParts };

@@ -40,16 +40,19 @@ class Sees {
 
   values(episode, step, agent, most) {
     const values = episode.row("steps/values", step, agent);
-    const best = values.indexOf(Math.max(...values));
+    const isAllowed = values.map((_, action) => !episode.arrays["steps/allowed"] || episode.at("steps/allowed", step, agent, action));
+    const best = values.indexOf(Math.max(...values.filter((_, action) => isAllowed[action])));
     const title = make("h4", {}, this.run.has_values ? "Its Q-values" : "Its scores",
       make("span", { class: "scale" }, ` bars: ${shown(-most, 2)} to ${shown(most, 2)}, the same throughout this episode`));
     const list = make("div", { class: "values", role: "list" });
     values.forEach((value, action) => {
-      const line = make("div", { class: `value-line${action === best ? " is-best" : ""}`, role: "listitem" });
+      const mark = !isAllowed[action] ? " is-forbidden" : action === best ? " is-best" : "";
+      const line = make("div", { class: `value-line${mark}`, role: "listitem" });
       const track = make("span", { class: "both-ways" }), fill = make("span", { class: value < 0 ? "fill below" : "fill" });
       fill.style.width = `${Math.abs(value) / most * 50}%`;
       track.append(fill);
-      line.append(make("span", { class: "name" }, this.run.actions[action]), track,
+      const name = isAllowed[action] ? this.run.actions[action] : `${this.run.actions[action]} (not allowed)`;
+      line.append(make("span", { class: "name" }, name), track,
         figure("span", "values", value, 3, { class: "n", "data-action": action }));
       list.append(line);
     });

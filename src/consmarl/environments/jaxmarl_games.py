@@ -1,0 +1,155 @@
+"""JaxMARL's environments: `--env jaxmarl:NAME`, by the names that the package registers."""
+
+import contextlib
+import functools
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from consmarl.environments.compiled import (
+    CompiledWorld,
+    Game,
+    Seen,
+    Stepped,
+    as_its_authors_meant,
+    flattened,
+    made,
+    world_of,
+)
+from consmarl.errors import UsageError, nearest
+
+PREFIX = "jaxmarl:"
+
+
+def jaxmarl_world(id: str, /, **settings: Any) -> CompiledWorld:
+    """Return JaxMARL's environment that an id names; `settings` go to it, but for `episode_limit`, which is ours.
+
+    A `scenario` of SMAX and a `layout` of Overcooked are named by words.
+    """
+    package = _package(id)
+    name = id.removeprefix(PREFIX)
+    if name not in package.registered_envs:
+        raise UsageError(f"jaxmarl has no environment {name!r}: {nearest(name, package.registered_envs)}")
+    return world_of(JaxMARLWorld, id, settings, version("jaxmarl"))
+
+
+def _package(id: str) -> Any:
+    try:
+        with as_its_authors_meant(), _in_silence():
+            import jaxmarl.registration
+    except ImportError as error:
+        raise UsageError(f"{id} needs JaxMARL: pip install 'consmarl[jaxmarl]' ({str(error).rstrip('.')}).") from error
+    return jaxmarl.registration
+
+
+@contextlib.contextmanager
+def _in_silence() -> Iterator[None]:
+    """Let the package be imported: it prints, and puts Python's first streams in the place of those that are there."""
+    there = sys.stdout, sys.stderr, sys.__stdout__
+    sys.stdout = sys.__stdout__ = io.StringIO()  # type: ignore[misc, assignment]
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr, sys.__stdout__ = there  # type: ignore[misc]
+
+
+@functools.lru_cache
+def _made(id: str, settings: tuple[tuple[str, Any], ...]) -> "JaxMARLGame":
+    package, given = _package(id), dict(settings)
+    name = id.removeprefix(PREFIX)
+    if isinstance(given.get("scenario"), str):
+        from jaxmarl.environments.smax import map_name_to_scenario
+
+        scenario = given["scenario"]
+        given["scenario"] = made(id, lambda: map_name_to_scenario(scenario), {})
+    if name == "overcooked" and isinstance(given.get("layout"), str):
+        from jaxmarl.environments.overcooked import overcooked_layouts
+
+        if given["layout"] not in overcooked_layouts:
+            raise UsageError(
+                f"overcooked has no layout {given['layout']!r}: {nearest(given['layout'], overcooked_layouts)}"
+            )
+        given["layout"] = overcooked_layouts[given["layout"]]
+    return JaxMARLGame(id, made(id, functools.partial(package.make, name), given))
+
+
+@dataclass(frozen=True)
+class JaxMARLWorld(CompiledWorld):
+    """One of JaxMARL's environments as one of our worlds."""
+
+    @property
+    def game(self) -> "JaxMARLGame":
+        """What the package makes."""
+        return _made(self.id, self.settings)
+
+
+class JaxMARLGame(Game):
+    """One of JaxMARL's environments."""
+
+    def __init__(self, id: str, env: Any) -> None:
+        """Ask the environment for its facts."""
+        self.env = env
+        self.agents = list(env.agents)
+        self.num_agents = len(self.agents)
+        spaces = [env.action_space(agent) for agent in self.agents]
+        for space in spaces:
+            if type(space).__name__ != "Discrete":
+                raise UsageError(f"{id} is acted on by a {type(space).__name__}: only Discrete actions can be learned.")
+        self.action_counts = tuple(int(space.n) for space in spaces)
+        self.own_limit = _own_limit(env)
+        self._masks = _mask_function(env)
+
+    def reset(self, key: jax.Array) -> tuple[Any, Seen]:
+        """Begin an episode."""
+        observations, state = self.env.reset(key)
+        return state, self._seen(observations, state)
+
+    def step(self, key: jax.Array, state: Any, actions: jax.Array, num_steps: jax.Array) -> Stepped:
+        """Carry out a step, without the package's own way of beginning anew."""
+        chosen = {agent: actions[index] for index, agent in enumerate(self.agents)}
+        observations, state, rewards, dones, _ = self.env.step_env(key, state, chosen)
+        is_over = jnp.asarray(dones["__all__"], bool).reshape(())
+        # the package does not tell the end of a task from the end of time
+        is_late = num_steps + 1 >= self.own_limit if self.own_limit else False
+        gained = jnp.stack([jnp.asarray(rewards[agent], jnp.float32).reshape(()) for agent in self.agents])
+        return Stepped(state, self._seen(observations, state), gained, is_over, is_over & ~jnp.asarray(is_late))
+
+    def _seen(self, observations: Any, state: Any) -> Seen:
+        codes = [flattened(observations[agent]) for agent in self.agents]
+        if self._masks is None:
+            return Seen(codes, None)
+        masks = self._masks(state)
+        return Seen(codes, [jnp.ravel(masks[agent]) > 0 for agent in self.agents])
+
+    def pictures(self, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]] | None:
+        """Draw what JaxMARL has a visualiser for."""
+        from consmarl.environments.draw.packages import jaxmarl_pictures
+
+        return jaxmarl_pictures(self.env, states)
+
+
+def _own_limit(env: Any) -> int | None:
+    """Return after how many steps the package ends an episode, where it says so."""
+    most = getattr(env, "max_steps", None)
+    if most is None:
+        return None
+    # MPE looks at the clock before it moves on, so that its episodes have one step more than they say
+    is_one_late = type(env).__module__.startswith("jaxmarl.environments.mpe")
+    return int(most) + is_one_late
+
+
+def _mask_function(env: Any) -> Any:
+    """Return the function that tells what is allowed, if the environment has one."""
+    from jaxmarl.environments.multi_agent_env import MultiAgentEnv
+
+    if type(env).get_avail_actions is not MultiAgentEnv.get_avail_actions:
+        return env.get_avail_actions
+    return getattr(env, "get_legal_moves", None)  # Hanabi's
