@@ -82,6 +82,8 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
             "exploration": "epsilon-z-greedy",
             "epsilon_end": 0.02,
             "epsilon_final": 0.01,
+            # newcomers ask when they exploit: exploring would keep them from hearing what experts know
+            "if_taught.epsilon_anneal_steps": 5_000,
         },
     }
 

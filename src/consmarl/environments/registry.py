@@ -72,7 +72,8 @@ register_world(
     GoldMiner,
     "Patient Gold Miner: 6 agents, 12×12, gold after 10 paid steps (easier)",
     # 3,000 episodes: within the default 1,000, some agents never meet gold
-    presets={"recommended": {"epsilon_anneal_steps": 150_000}},
+    # unless those who have met it can tell the others
+    presets={"recommended": {"epsilon_anneal_steps": 150_000, "if_sharing.epsilon_anneal_steps": 50_000}},
 )
 register_world(
     "pgm-3ag", GoldMiner, "Patient Gold Miner: 3 agents, 8×9, gold after 8 of 25 steps (harder)",
