@@ -17,13 +17,20 @@ def execute(notebook: nbformat.NotebookNode, folder: str | Path) -> None:
 
 
 def tidied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return a notebook without what changes with every run: when cells ran, and how their output was cut up."""
-    notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})
+    """Return a notebook without what changes with every run: progress, when cells ran, how their output was cut up."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [each for each in cell.outputs if not _is_progress(each)]
+    notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return notebook
+
+
+def _is_progress(output: nbformat.NotebookNode) -> bool:
+    """Whether it tells how far a run has come: on stderr, or by rich, which shows lines as HTML."""
+    return output.get("name") == "stderr" or set(output.get("data", ())) == {"text/html", "text/plain"}
 
 
 def main() -> None:
