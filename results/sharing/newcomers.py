@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from results.collecting import Run, collected, draw, groups, numbers
+from results.collecting import Run, area, collected, draw, groups, numbers
 
 import consmarl
 from consmarl.reports.statistics import episodes_to_reach, interval
@@ -70,10 +70,19 @@ def show(runs: list[Run]) -> None:
         times = ", ".join("not reached" if each is None else f"{each:,.0f}" for each in reached)
         mean = f"{estimate:.1f} [{low:.1f}, {high:.1f}]"
         print(f"| {LABELS[variant]} | {len(group)} | {numbers(finals)} | {mean} | {times} |")
+    _print_gap(by_variant)
     curves = {LABELS[variant]: by_variant[variant] for variant in VARIANTS if variant in by_variant}
     lines = {"the experts' own team": expert_return, f"{SHARE_OF_EXPERTS:.0%} of it": level}
     title = f"A newcomer among experts, {ENV}"
     draw(HERE / "newcomers.png", title, curves, lines, "episodes of the newcomer")
+
+
+def _print_gap(by_variant: dict[str, list[Run]]) -> None:
+    """Print how much higher the curve is with CONS than alone, seed by seed."""
+    asking, alone = ({run["seed"]: area(run) for run in by_variant.get(name, ())} for name in ("cons", "alone"))
+    gaps = [asking[seed] - alone[seed] for seed in asking if seed in alone]
+    estimate, low, high = interval(gaps)
+    print(f"\narea under the curve, CONS − alone: {estimate:.1f} [{low:.1f}, {high:.1f}]; seeds {numbers(gaps)}")
 
 
 def main() -> None:
