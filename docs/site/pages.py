@@ -6,6 +6,7 @@ file that is linked (source, examples) becomes a listing under source/. Tutorial
 that are stored in them.
 """
 
+import base64
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -174,12 +175,25 @@ def _tutorial(config: MkDocsConfig, notebook: Path) -> Iterator[File]:
     """Yield the page of a notebook and its pictures; the notebook itself stays on the site, to be downloaded."""
     uri = notebook.relative_to(ROOT / "docs").with_suffix(".md").as_posix()
     exporter = MarkdownExporter(template_file=str(Path(__file__).with_name("notebook.md.j2")))
+    cells = nbformat.read(notebook, as_version=4)
+    animations = _with_animations(cells, notebook.stem)
     text, resources = exporter.from_notebook_node(
-        nbformat.read(notebook, as_version=4),
-        {"unique_key": notebook.stem, "output_files_dir": f"{notebook.stem}-files"},
+        cells, {"unique_key": notebook.stem, "output_files_dir": f"{notebook.stem}-files"}
     )
     title, _, rest = text.strip().partition("\n")
     download = f'<p><a href="{notebook.name}" download>Download this notebook</a></p>'
     yield File.generated(config, uri, content=f"{title}\n\n{download}\n\n{rest}")
-    for name, content in resources.get("outputs", {}).items():
+    for name, content in (animations | resources.get("outputs", {})).items():
         yield File.generated(config, posixpath.join(posixpath.dirname(uri), name), content=content)
+
+
+def _with_animations(cells: Any, stem: str) -> dict[str, bytes]:
+    """Turn GIFs among the outputs, which nbconvert leaves out, into links; return the files that they lead to."""
+    files = {}
+    for cell in cells.cells:
+        for output in cell.get("outputs", ()):
+            if "image/gif" in output.get("data", {}):
+                name = f"{stem}-files/animation-{len(files) + 1}.gif"
+                files[name] = base64.b64decode(output.data["image/gif"])
+                output.data = {"text/markdown": f"![An episode, as an animation]({name})"}
+    return files
