@@ -180,7 +180,7 @@ def test_two_trainings_do_not_share_a_directory(swept):
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
     result = run("train", "--out", directory)
     assert result.returncode == 2
-    assert f"continue with `consmarl resume {directory}`" in result.stderr
+    assert f"continue it with `consmarl resume {directory}`" in result.stderr
     assert {path: path.read_bytes() for path in before} == before
 
 

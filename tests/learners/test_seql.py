@@ -59,7 +59,8 @@ def with_episodes_of(batch, other, agent):
         is_agents = np.arange(len(mine)) == agent
         return np.where(is_agents.reshape(-1, *[1] * (mine.ndim - 1)), new, mine)
 
-    return batch._replace(**{name: mixed(getattr(batch, name), getattr(other, name)) for name in BY_AGENT})
+    by_agent = {name: jax.tree.map(mixed, getattr(batch, name), getattr(other, name)) for name in BY_AGENT}
+    return batch._replace(**by_agent)
 
 
 def is_same(left, right):

@@ -91,7 +91,7 @@ def pairs():
 
 
 @pytest.mark.usefixtures("_weights_without_compiling")
-@pytest.mark.parametrize(("method", "env"), pairs())
+@pytest.mark.parametrize(("method", "env"), list(pairs()))
 def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
     is_sharing = METHODS[method].sharing != "none"
     run = small_run(method, env, **({"share.start_episode": 1} if is_sharing else {}))
