@@ -4,8 +4,8 @@
     python -m results.sharing.newcomers                   # prints and draws what newcomers.json holds
 
 The experts are three agents of one IQL run. Agent 0 leaves; an agent that knows nothing takes its seat. The experts act
-and teach but no longer learn. The newcomer learns alone (IQL, with the usual exploration), or asks (CONS, from the first
-episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
+and teach but no longer learn. The newcomer learns alone (IQL, with the usual exploration), or asks (CONS, from the
+first episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
 """
 
 import json
