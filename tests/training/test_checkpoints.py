@@ -178,7 +178,7 @@ def test_a_state_of_another_make_is_refused_by_its_first_leaf(tmp_path, like, sa
     checkpoints.save(tmp_path, 1, {"a": jnp.zeros((2, 3)), "b": jnp.int32(0)}, {}, keep=1)
     with pytest.raises(UsageError, match=said) as error:
         checkpoints.restore(tmp_path, like)
-    assert "checkpoint-000000001 is of another configuration" in sentence_of(error)
+    assert "checkpoint-000000001 belongs to another configuration" in sentence_of(error)
 
 
 def test_keys_of_another_make_are_refused(tmp_path):
@@ -189,7 +189,7 @@ def test_keys_of_another_make_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(1, "reads 2: an older version wrote it, and only that version can go on with it."), (3, "reads 2.")],
+    [(1, "reads 2: an older version wrote it, and only that version can continue it."), (3, "reads 2.")],
 )
 def test_another_format_is_not_taken_for_damage(number, said, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "FORMAT", number)

@@ -1,8 +1,8 @@
 """Ids named by files and ids named by users: only the latter may be imported.
 
-An id that comes out of a file is a `NamedByFile`, wherever it is handed on to, and `foreign_world`, the one place that
-imports whatever an id names, refuses it. So a command that reads a file is safe unless its author does something for
-the contrary: pass on what the user said, as `trust`.
+An id read from a file is a `NamedByFile`, wherever it is passed on to, and `foreign_world`, the only place that imports
+whatever an id names, refuses it. A command that reads files is therefore safe by default: its author has to pass on the
+user's consent, as `trust`, to change that.
 """
 
 import shlex
@@ -38,7 +38,7 @@ def confirmed(name: str, trust: Trust, file: str) -> str:
 
 
 def marked(value: Any, file: str, option: str, but_for: Collection[str] = ()) -> Any:
-    """Return a JSON value with all its strings marked, except those in `but_for`, which the user has named, too."""
+    """Return a JSON value with all its strings marked, except those in `but_for`, which the user has named as well."""
     if isinstance(value, str):
         return value if value in but_for else NamedByFile(value, file, option)
     if isinstance(value, list):
@@ -57,8 +57,8 @@ def refuse_unconfirmed(id: str) -> None:
     """Refuse to use an environment that only a file has named."""
     if isinstance(id, NamedByFile):
         raise UsageError(
-            f"{id.file} names the environment {_shown(id)}, which is a program that would run here with all that you "
-            f"may do: if you know it and trust it, add {id.option} {_shown(id)} or --trust (in Python, trust=True)."
+            f"{id.file} names the environment {_shown(id)}, which is a program that would run here with all your "
+            f"permissions: if you know it and trust it, add {id.option} {_shown(id)} or --trust (in Python, trust=True)."
         )
 
 

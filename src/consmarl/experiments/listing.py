@@ -52,7 +52,7 @@ def print_study(name: str) -> None:
     console.print(f"{study.title} (figure {study.figure} of the paper)", style="bold")
     console.print(f"The paper: {study.claim}")
     if study.env is not None:
-        table = Table("world", "method", "episodes", "seeds", box=None, pad_edge=False)
+        table = Table("environment", "method", "episodes", "seeds", box=None, pad_edge=False)
         for variant in study.variants:
             table.add_row(study.env, variant.label, f"{study.episodes:,}", str(study.num_seeds))
         console.print(table)
@@ -60,7 +60,7 @@ def print_study(name: str) -> None:
 
 
 def print_parameters(id: str) -> None:
-    """Print every parameter of one world with its value."""
+    """Print every parameter of one environment with its value."""
     if is_of_package(id):
         raise UsageError(f"the parameters of {id} are those of the package's own class: see its documentation.")
     world = make(id)

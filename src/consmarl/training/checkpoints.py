@@ -107,7 +107,7 @@ def _sizes(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts that determine the sizes of arrays, unless the file is too small for such arrays."""
     facts: dict[str, Any] = manifest["facts"]
     if any(isinstance(each, int) and not 0 <= each <= manifest["size"] for each in facts.values()):
-        raise UsageError(f"{path} is damaged: its facts tell of arrays that its {TENSORS} has no room for.")
+        raise UsageError(f"{path} is damaged: its facts describe arrays larger than its {TENSORS}.")
     return facts
 
 
@@ -169,7 +169,7 @@ def _require_match(path: Path, saved: Mapping[str, Any], like: Mapping[str, Any]
     for name in [*expected, *saved]:
         there, here = (_kind(leaves[name]) if name in leaves else "missing" for leaves in (saved, expected))
         if there != here:
-            raise UsageError(f"{path} is of another configuration: leaf {name} is {there} in it, {here} here.")
+            raise UsageError(f"{path} belongs to another configuration: leaf {name} is {there} there and {here} here.")
 
 
 def _write(path: Path, leaves: Mapping[str, Any], manifest: dict[str, Any]) -> None:
@@ -241,10 +241,10 @@ def _checked_manifest(path: Path) -> dict[str, Any]:
         raise _DamagedError(f"{path} is damaged: the checksum of its {MANIFEST} is wrong.")
     if manifest.get("format") != FORMAT:
         found = manifest.get("format")
-        older = ": an older version wrote it, and only that version can go on with it" if found == 1 else ""
+        older = ": an older version wrote it, and only that version can continue it" if found == 1 else ""
         raise UsageError(f"{path} has format {found}, and this version of consmarl reads {FORMAT}{older}.")
     if not _is_manifest(manifest):
-        raise _DamagedError(f"{path} is damaged: its {MANIFEST} does not tell all that it should.")
+        raise _DamagedError(f"{path} is damaged: its {MANIFEST} is incomplete.")
     return manifest
 
 

@@ -167,7 +167,7 @@ class Settings:
 
     @property
     def by_preset(self) -> dict[str, Any]:
-        """What the preset sets for this method in this world, whether or not the user has set it, too."""
+        """What the preset sets for this method in this environment, whether or not the user has set it as well."""
         return settings_of(self.preset, self.method, self.sharing_kind, self.env, is_taught=bool(self.teachers))
 
     @property

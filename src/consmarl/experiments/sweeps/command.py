@@ -134,7 +134,7 @@ def _warn_of_silence(runs: list[PlannedRun]) -> None:
 
 
 def _print_plan(runs: list[PlannedRun], out: Path) -> None:
-    table = Table("run", "world", "method", "episodes", "seed", box=None, pad_edge=False)
+    table = Table("run", "environment", "method", "episodes", "seed", box=None, pad_edge=False)
     for run in runs:
         config = run.config
         table.add_row(run.name, config.env, config.method, f"{config.episodes:,}", str(config.seed))
