@@ -163,13 +163,13 @@ def test_an_existing_number_is_replaced(tmp_path):
 @pytest.mark.parametrize(
     ("like", "said"),
     [
-        ({"a": jnp.zeros((2, 4)), "b": jnp.int32(0)}, r"leaf \['a'\] is float32\[2,3\] in it, float32\[2,4\] here"),
-        ({"a": jnp.zeros((2, 3)), "b": jnp.uint32(0)}, r"leaf \['b'\] is int32\[\] in it, uint32\[\] here"),
-        ({"a": jnp.zeros((2, 3)), "b": jax.random.key(0)}, r"leaf \['b'\] is int32\[\] in it, key<fry>\[\] here"),
-        ({"a": jnp.zeros((2, 3))}, r"leaf \['b'\] is int32\[\] in it, missing here"),
+        ({"a": jnp.zeros((2, 4)), "b": jnp.int32(0)}, r"leaf \['a'\] is float32\[2,3\] there and float32\[2,4\] here"),
+        ({"a": jnp.zeros((2, 3)), "b": jnp.uint32(0)}, r"leaf \['b'\] is int32\[\] there and uint32\[\] here"),
+        ({"a": jnp.zeros((2, 3)), "b": jax.random.key(0)}, r"leaf \['b'\] is int32\[\] there and key<fry>\[\] here"),
+        ({"a": jnp.zeros((2, 3))}, r"leaf \['b'\] is int32\[\] there and missing here"),
         (
             {"a": jnp.zeros((2, 3)), "b": jnp.int32(0), "c": jnp.zeros(1)},
-            r"leaf \['c'\] is missing in it, float32\[1\] here",
+            r"leaf \['c'\] is missing there and float32\[1\] here",
         ),
     ],
     ids=["shape", "dtype", "key", "too_many_saved", "too_few_saved"],
@@ -183,7 +183,7 @@ def test_a_state_of_another_make_is_refused_by_its_first_leaf(tmp_path, like, sa
 
 def test_keys_of_another_make_are_refused(tmp_path):
     checkpoints.save(tmp_path, 1, jax.random.key(0), {}, keep=1)
-    with pytest.raises(UsageError, match=r"key<fry>\[\] in it, key<rbg>\[\] here"):
+    with pytest.raises(UsageError, match=r"key<fry>\[\] there and key<rbg>\[\] here"):
         checkpoints.restore(tmp_path, jax.random.key(0, impl="rbg"))
 
 

@@ -57,8 +57,9 @@ def refuse_unconfirmed(id: str) -> None:
     """Refuse to use an environment that only a file has named."""
     if isinstance(id, NamedByFile):
         raise UsageError(
-            f"{id.file} names the environment {_shown(id)}, which is a program that would run here with all your "
-            f"permissions: if you know it and trust it, add {id.option} {_shown(id)} or --trust (in Python, trust=True)."
+            f"{id.file} names the environment {_shown(id)}, which is a program that would run here with all "
+            f"your permissions: if you know it and trust it, add {id.option} {_shown(id)} or --trust "
+            "(in Python, trust=True)."
         )
 
 
