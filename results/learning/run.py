@@ -20,7 +20,7 @@ FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
     "ft": (100, 101, 102, 103, 104),
     "cleanup": (101, 102, 103, 104, 105),
 }
-ABLATION_EPISODES = 10_000
+ABLATION_EPISODES = 8_000
 ABLATION_SEEDS = (200, 201, 202, 203, 204)
 # Each variant is the preset recommended with these settings instead of its own.
 ABLATION: dict[str, dict[str, Any]] = {
