@@ -13,11 +13,11 @@ from typing import Any
 
 import consmarl
 
-EPISODES = {"pgm-3ag": 40_000, "pgm-6ag": 14_000, "ft": 30_000, "cleanup": 24_000}
+EPISODES = {"pgm-3ag": 40_000, "pgm-6ag": 14_000, "ft": 24_000, "cleanup": 24_000}
 FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
     "pgm-3ag": (100, 101, 102, 103, 104),
     "pgm-6ag": (105, 106, 107, 108, 109),
-    "ft": (100, 101, 102, 103, 104),
+    "ft": (110, 111, 112, 113, 114),
     "cleanup": (101, 102, 103, 104, 105),
 }
 ABLATION_EPISODES = 8_000

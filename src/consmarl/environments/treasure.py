@@ -89,8 +89,10 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         "recommended": {
             "share.weight_shape": 0.3,
             "mirror_episodes": True,
+            "learn.trace_tolerance": 1.0,
             "exploration": "epsilon-greedy-together",
             "epsilon_anneal_steps": 150_000,
+            "epsilon_final": 0.01,
         },
     }
 
