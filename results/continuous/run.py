@@ -38,9 +38,8 @@ def make_runs(envs: list[str], seeds: list[int], out: Path, workers: int | None)
 
 def print_table(env: str, by_method: dict[str, list[Run]]) -> None:
     """Print every seed, means, and how CONS differs from IQL seed by seed."""
-    print(
-        f"\n{WORLD}, {env} actions\n\n| | n | final team return, seeds | mean [95 %] | area under the curve, mean [95 %] |"
-    )
+    print(f"\n{WORLD}, {env} actions\n")
+    print("| | n | final team return, seeds | mean [95 %] | area under the curve, mean [95 %] |")
     print("|---|---|---|---|---|")
     for method, group in by_method.items():
         finals = [run["return"] for run in group]
