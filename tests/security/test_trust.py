@@ -227,7 +227,7 @@ def sources():
 # Whoever calls these decides what code runs: each place has been looked at.
 DANGEROUS = {
     # ours by name; what a user asked for; the painter that a world's class names
-    "import_module": {"__init__.py", "environments/foreign.py", "plugins.py", "environments/draw/frame.py"},
+    "import_module": {"__init__.py", "environments/importing.py", "plugins.py", "environments/draw/frame.py"},
     "__import__": set(), "eval": set(), "exec": set(), "system": set(), "popen": set(),
     "compile": {"training/programs.py"}, "load_module": set(), "run_path": set(), "run_module": set(),
 }  # fmt: skip

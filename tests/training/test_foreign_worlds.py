@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from consmarl.environments.foreign import ForagingParallelEnv, ForeignWorld, foreign_world
+from consmarl.environments.foreign import ForeignWorld, foreign_world
+from consmarl.environments.tuples import ForagingParallelEnv
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
 from tests.training.handmade import Handmade
@@ -67,6 +68,26 @@ def test_choices_are_seen_one_hot():
     assert world.reset(0).tolist() == [[0, 0, 1, 1, 0], [1, 0, 0, 0, 1]]
 
 
+def test_dicts_and_tuples_are_seen_flat():
+    inner = spaces.Tuple((spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.float32)))
+    both = spaces.Dict({"place": inner, "switch": spaces.MultiBinary(1)})
+    world = ForeignWorld(Choosing([both, spaces.Discrete(3)]))
+    assert world.observation_size == 6
+    seen = {"place": (1, np.array([0.5, -0.5], np.float32)), "switch": np.array([1])}
+    world.env._observed = lambda: {"first": seen, "second": 2}
+    assert world.reset(0).tolist() == [[0, 1, 0, 0.5, -0.5, 1], [0, 0, 1, 0, 0, 0]]
+
+
+def test_a_mask_may_lie_beside_several_things_that_are_seen():
+    told = {"place": spaces.Discrete(2), "switch": spaces.Discrete(2), "action_mask": spaces.MultiBinary(2)}
+    world = ForeignWorld(Choosing([spaces.Dict(told)] * 2))
+    assert world.observation_size == 4
+    seen = {"place": 0, "switch": 1, "action_mask": np.array([0, 1], np.int8)}
+    world.env._observed = lambda: {"first": seen, "second": seen}
+    assert world.reset(0).tolist() == [[1, 0, 0, 1]] * 2
+    assert world.allowed.tolist() == [[False, True]] * 2
+
+
 def nothing():
     raise AssertionError("a function that a module has merely imported must not be called")
 
@@ -85,10 +106,11 @@ def handmade(monkeypatch, tmp_path):
     module.elsewhere = nothing
     module.nothing = lambda: {}
     module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
-    module.dicts = lambda: Choosing([spaces.Dict({"mask": spaces.Discrete(2)})] * 2)
+    module.dicts = lambda: Choosing([spaces.Dict({"items": spaces.Sequence(spaces.Discrete(2))})] * 2)
+    module.framed = lambda: Choosing([spaces.Dict({"camera": spaces.Box(0, 255, (8, 8, 3), np.uint8)})] * 2)
     module.pictures = lambda: Choosing([spaces.Box(0, 255, (8, 8, 3), np.uint8)] * 2)
     module.many_moves = lambda: Choosing(acted=[spaces.Discrete(257)] * 2)
-    for name in ("nothing", "boxes", "dicts", "pictures", "many_moves"):
+    for name in ("nothing", "boxes", "dicts", "framed", "pictures", "many_moves"):
         getattr(module, name).__module__ = "handmade"  # as if its file had defined them
     monkeypatch.setitem(sys.modules, "handmade", module)
     (tmp_path / "needy.py").write_text("import absent_thing\n")
@@ -118,7 +140,8 @@ def handmade(monkeypatch, tmp_path):
         ("pettingzoo:handmade:nobody", r"does not say who may play"),
         ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
         ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),
-        ("pettingzoo:handmade:dicts", r"is observed as Dict.*: only Box, Discrete and MultiDiscrete"),
+        ("pettingzoo:handmade:dicts", r"is observed as Sequence.*: only Box, .* and Dict and Tuple of them"),
+        ("pettingzoo:handmade:framed", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:pictures", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:many_moves", r"has 257 actions: at most 256"),
     ],
