@@ -112,7 +112,7 @@ class Pool:
                 self._send(each, what + of_each[each.rows].tobytes())
             for each in self._workers:
                 self._check_answer(each)
-                view = memoryview(self._rows[each.rows].view(np.uint8)).cast("B")
+                view = self._rows[each.rows].view(np.uint8).data
                 if worker.receive_into(each.channel, view) < len(view):
                     raise self._lost(each)
         return self._rows

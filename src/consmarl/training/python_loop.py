@@ -79,9 +79,10 @@ class PythonTrainer(RunParts):
         no_epsilon = jnp.zeros(self.world.episode_limit)
         keys = jax.random.split(key, num_episodes)
         actors = Actors(self.learner, Greedy(), sharing)
+        limit, num_envs = self.world.episode_limit, self.num_envs
         played = [
-            self._play(actors, parameters, (), no_epsilon, 0, keys[first : first + self.num_envs])
-            for first in range(0, num_episodes, self.num_envs)
+            self._play(actors, parameters, (), no_epsilon, 0, _own_keys(limit, keys[first : first + num_envs]))
+            for first in range(0, num_episodes, num_envs)
         ]
         traffic = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *(each.traffic for each in played))
         counters = jax.tree.map(lambda *each: np.concatenate(each), *(each.counters for each in played))
@@ -98,11 +99,10 @@ class PythonTrainer(RunParts):
         first_episode = int(state.num_rounds) * self.num_envs
         if first_episode == self.join_episode:
             state = self.with_newcomers(state)
-        keys_play, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
+        keys, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
         sharing, state = state.sharing, state._replace(sharing=())  # playing consumes sharing's state
-        played = self._play(self.actors, parameters, sharing, epsilons, first_episode, keys_play,
-                            is_recording=is_recording)  # fmt: skip
+        played = self._play(self.actors, parameters, sharing, epsilons, first_episode, keys, is_recording=is_recording)
         del parameters  # their buffers are donated with the state
         batch = played.batch
         state, learned = _store_and_learn(self.learning, state, batch, key_learn)
@@ -127,26 +127,25 @@ def play_episodes(
     sharing: Any,
     epsilons: jax.Array,
     first_episode: int,
-    keys: jax.Array,
+    keys: EpisodeKeys,
     *,
     is_recording: bool = False,
 ) -> Episodes:
-    """Play an episode for each key, at most as many as there are copies; steps after an early end are zeros.
+    """Play an episode for each seed, at most as many as there are copies; steps after an early end are zeros.
 
     `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is
     consumed, and `first_episode` is the number of the first of these episodes.
     """
-    limit, num_episodes = copies.world.episode_limit, len(keys)
-    keys_of = _episode_keys(limit, keys)
+    limit, num_episodes = copies.world.episode_limit, len(keys.seeds)
     episodes = np.arange(first_episode, first_episode + copies.num_envs, dtype=np.int32)
-    rows = copies.reset(np.asarray(keys_of.seeds).tolist())
+    rows = copies.reset(np.asarray(keys.seeds).tolist())
     kept_steps = _Steps(rows, limit)
-    turn = _first_turn(actors, limit, parameters, rows["codes"].copy(), keys_of.memory, rows["allowed"].copy())
+    turn = _first_turn(actors, limit, parameters, rows["codes"].copy(), keys.memory, rows["allowed"].copy())
     kept, turn = Kept(sharing, turn.recall), turn._replace(recall=(), is_live=~rows["is_over"])
     traffics, records = [], []
     for number in range(limit):
         turn, kept, traffic, record = _decide(
-            actors, is_recording, parameters, turn, kept, epsilons, keys_of.steps, number, episodes
+            actors, is_recording, parameters, turn, kept, epsilons, keys.steps, number, episodes
         )
         traffics.append(traffic)
         records.append(record)
@@ -172,11 +171,11 @@ class _Steps:
 
     def __init__(self, rows: Rows, limit: int) -> None:
         num_envs, num_agents, size = rows["codes"].shape
-        self.codes = np.zeros((num_agents, num_envs, limit + 1, size), np.float32)
-        self.allowed = np.zeros((num_agents, num_envs, limit + 1, rows["allowed"].shape[2]), bool)
-        self.actions = np.zeros((num_agents, num_envs, limit), np.uint8)
-        self.rewards = np.zeros((num_agents, num_envs, limit), np.float32)
-        self.num_steps = np.zeros(num_envs, np.int32)
+        self.codes: Any = np.zeros((num_agents, num_envs, limit + 1, size), np.float32)
+        self.allowed: Any = np.zeros((num_agents, num_envs, limit + 1, rows["allowed"].shape[2]), bool)
+        self.actions: Any = np.zeros((num_agents, num_envs, limit), np.uint8)
+        self.rewards: Any = np.zeros((num_agents, num_envs, limit), np.float32)
+        self.num_steps: Any = np.zeros(num_envs, np.int32)
         self._is_live = ~rows["is_over"]
         self._number = 0
         self._see(rows)
@@ -212,9 +211,12 @@ class _Steps:
 
 def _counters(rows: Rows, world: ForeignWorld) -> Counters:
     """Return the last numbers that episodes told, by name."""
-    by_agent = {name: rows["by_agent"][:, :, column].copy() for column, name in enumerate(world.counted.by_agent)}
-    team = {name: rows["of_team"][:, column].copy() for column, name in enumerate(world.counted.team)}
-    return Counters(by_agent, team)
+    by_agent: Any = rows["by_agent"].copy()
+    of_team: Any = rows["of_team"].copy()
+    return Counters(
+        {name: by_agent[:, :, column] for column, name in enumerate(world.counted.by_agent)},
+        {name: of_team[:, column] for column, name in enumerate(world.counted.team)},
+    )
 
 
 def _recorded(steps: list[Any], batch: EpisodeBatch) -> Recorded:
@@ -243,22 +245,26 @@ def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
 @functools.partial(Program, num_static=1)
 def _prepare(
     epsilon: RoundEpsilon, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return a round's keys, [episode] for playing and one for learning, and ε in each of its steps."""
+) -> tuple[EpisodeKeys, jax.Array, jax.Array]:
+    """Return a round's keys, for playing as in the compiled loop and for learning, and ε in each of its steps."""
     key_play, key_learn = jax.random.split(jax.random.fold_in(key, num_rounds))
-    keys_play = key_play[None] if epsilon.num_envs == 1 else jax.random.split(key_play, epsilon.num_envs)
-    return keys_play, key_learn, epsilon(num_rounds, num_env_steps)
+    key_reset, key_memory, key_steps = jax.random.split(key_play, 3)
+    num_envs, limit = epsilon.num_envs, epsilon.num_steps
+    keys_reset = key_reset[None] if num_envs == 1 else jax.random.split(key_reset, num_envs)
+    keys = EpisodeKeys(_seeds(keys_reset), key_memory, jax.random.split(key_steps, limit))
+    return keys, key_learn, epsilon(num_rounds, num_env_steps)
 
 
 @functools.partial(Program, num_static=1)
-def _episode_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
-    """Return every episode's seed, and keys for the decisions, which are made for all episodes at once."""
-
-    def seed_of(key: jax.Array) -> jax.Array:
-        return jax.random.bits(jax.random.split(key, 3)[0], dtype=jnp.uint32) >> (32 - SEED_BITS)
-
+def _own_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
+    """Return the keys of episodes each of which has its own; decisions, made for all of them at once, use the first."""
     _, key_memory, key_steps = jax.random.split(keys[0], 3)
-    return EpisodeKeys(jax.vmap(seed_of)(keys), key_memory, jax.random.split(key_steps, limit))
+    seeds = _seeds(jax.vmap(lambda key: jax.random.split(key, 3)[0])(keys))
+    return EpisodeKeys(seeds, key_memory, jax.random.split(key_steps, limit))
+
+
+def _seeds(keys: jax.Array) -> jax.Array:
+    return jax.vmap(lambda key: jax.random.bits(key, dtype=jnp.uint32))(keys) >> (32 - SEED_BITS)
 
 
 @functools.partial(Program, num_static=2)
