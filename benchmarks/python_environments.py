@@ -23,7 +23,8 @@ def trainer_of(num_envs: int, num_workers: int | None) -> Any:
     from consmarl.experiments.configuration.config import TrainConfig
 
     config = TrainConfig(env=ENV, episodes=EPISODES * 100, num_envs=num_envs, replay_episodes=EPISODES * 20)
-    return dataclasses.replace(without_warmup(config).trainer(), num_workers=num_workers)
+    trainer: Any = without_warmup(config).trainer()
+    return dataclasses.replace(trainer, num_workers=num_workers)
 
 
 def measure(arrangements: tuple[tuple[int, int | None], ...]) -> dict[tuple[int, int | None], list[float]]:

@@ -76,7 +76,7 @@ WAYS = {
     "bench": ["--config CONFIG"],
 }  # fmt: skip
 # Those that can run somebody else's environment at all, and so say how.
-RUNS_OTHERS = {"train", "resume", "evaluate", "sweep", "export", "bench"}
+RUNS_OTHERS = {"train", "resume", "evaluate", "watch", "sweep", "export", "bench"}
 
 
 def test_every_command_is_tried():
@@ -115,11 +115,13 @@ def test_the_python_functions_do_not_run_it_either(files, named):
         lambda: dataclasses.replace(TrainConfig.from_file(run / "config.json"), seed=4).trainer(),
         lambda: TrainConfig.from_file(run / "config.json").with_options({"seed": 5}).trainer(),
         lambda: consmarl.evaluate(run, trust=""),
+        lambda: consmarl.watch(policy=policy),
+        lambda: consmarl.watch(policy=files["MASKED"]),
     ):
         with refused(SAYS_WHAT_TO_ADD):
             call()
-    with refused("cannot be drawn"):
-        consmarl.watch(policy=policy)
+    with refused("names the environment .*, and not"):
+        consmarl.watch("pettingzoo:other", policy=policy)
     with refused("steps in Python"):
         consmarl.view(run, staged=1)
 

@@ -130,6 +130,11 @@ class ForeignWorld:
         self.allowed = np.zeros((self.num_agents, self.num_actions), bool)  # [agent, action], what each may do now
         self.told = told_in({}, self.agents)  # numbers in the last infos
 
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """Numbers, since nobody names actions in spaces."""
+        return tuple(f"action {number}" for number in range(self.num_actions))
+
     def reset(self, seed: int) -> NDArray[np.float32]:
         """Begin an episode; return what is seen at first, [agent, code]."""
         observations, infos = self.env.reset(seed=seed)

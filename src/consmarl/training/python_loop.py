@@ -81,7 +81,7 @@ class PythonTrainer(RunParts):
         actors = Actors(self.learner, Greedy(), sharing)
         limit, num_envs = self.world.episode_limit, self.num_envs
         played = [
-            self._play(actors, parameters, (), no_epsilon, 0, _own_keys(limit, keys[first : first + num_envs]))
+            self._play(actors, parameters, (), no_epsilon, 0, own_keys(limit, keys[first : first + num_envs]))
             for first in range(0, num_episodes, num_envs)
         ]
         traffic = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *(each.traffic for each in played))
@@ -256,7 +256,7 @@ def _prepare(
 
 
 @functools.partial(Program, num_static=1)
-def _own_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
+def own_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
     """Return the keys of episodes each of which has its own; decisions, made for all of them at once, use the first."""
     _, key_memory, key_steps = jax.random.split(keys[0], 3)
     seeds = _seeds(jax.vmap(lambda key: jax.random.split(key, 3)[0])(keys))
