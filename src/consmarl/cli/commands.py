@@ -107,6 +107,8 @@ class View:
     """Show each staged episode next to a copy in which nobody asks, so that any difference is due to the advice."""
     consult: Consult | None = None
     """Let agents consult each other in greedy episodes, shown next to the same episodes played without consulting."""
+    trust: bool = False
+    """Run the third-party environment that the run names, so that it draws recorded episodes."""
 
     def run(self) -> None:
         """Write the page and print its path."""
@@ -121,6 +123,7 @@ class View:
             seed=self.seed,
             without_sharing=self.without_sharing,
             consult=self.consult,
+            trust=self.trust,
         )
         print(f"wrote {written}")
 

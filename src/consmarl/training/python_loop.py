@@ -242,6 +242,13 @@ def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
     return map_episodes(lambda axis, *rows: np.concatenate(rows, axis=axis), *episodes)
 
 
+def episode_seed(run_seed: int, num_envs: int, episode: int) -> int:
+    """Return the environment's seed in an episode of a run, which need not be played for that."""
+    _, key_run = jax.random.split(jax.random.key(run_seed))  # as `RunParts.init` does
+    key_play, _ = jax.random.split(jax.random.fold_in(key_run, episode // num_envs))
+    return int(_round_seeds(jax.random.split(key_play, 3)[0], num_envs)[episode % num_envs])
+
+
 @functools.partial(Program, num_static=1)
 def _prepare(
     epsilon: RoundEpsilon, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
@@ -249,9 +256,8 @@ def _prepare(
     """Return a round's keys, for playing as in the compiled loop and for learning, and ε in each of its steps."""
     key_play, key_learn = jax.random.split(jax.random.fold_in(key, num_rounds))
     key_reset, key_memory, key_steps = jax.random.split(key_play, 3)
-    num_envs, limit = epsilon.num_envs, epsilon.num_steps
-    keys_reset = key_reset[None] if num_envs == 1 else jax.random.split(key_reset, num_envs)
-    keys = EpisodeKeys(_seeds(keys_reset), key_memory, jax.random.split(key_steps, limit))
+    seeds = _round_seeds(key_reset, epsilon.num_envs)
+    keys = EpisodeKeys(seeds, key_memory, jax.random.split(key_steps, epsilon.num_steps))
     return keys, key_learn, epsilon(num_rounds, num_env_steps)
 
 
@@ -261,6 +267,10 @@ def own_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
     _, key_memory, key_steps = jax.random.split(keys[0], 3)
     seeds = _seeds(jax.vmap(lambda key: jax.random.split(key, 3)[0])(keys))
     return EpisodeKeys(seeds, key_memory, jax.random.split(key_steps, limit))
+
+
+def _round_seeds(key: jax.Array, num_envs: int) -> jax.Array:
+    return _seeds(key[None] if num_envs == 1 else jax.random.split(key, num_envs))
 
 
 def _seeds(keys: jax.Array) -> jax.Array:
