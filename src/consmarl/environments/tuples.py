@@ -34,13 +34,17 @@ class TupleParallelEnv(ParallelEnv):  # type: ignore[misc]
         if not id.startswith(example.partition("-")[0]) or id not in gymnasium.registry:
             instead = f"one it has is {example!r}" if example else "name one that it registers, gymnasium:MODULE:ID"
             raise UsageError(f"{module} has no environment {id!r}: {instead}.")
+        self.render_mode = settings.get("render_mode")
+        if (
+            example and self.render_mode == "rgb_array"
+        ):  # the packages that we know are told when they draw, and warn here
+            settings = {name: value for name, value in settings.items() if name != "render_mode"}
         self.game = cast(Any, gymnasium.make(id, disable_env_checker=True, **settings))
         for space in (self.game.action_space, self.game.observation_space):
             if not isinstance(space, spaces.Tuple):
                 raise UsageError(f"{id} has the space {space}, and no Tuple with an entry for each agent.")
         self.possible_agents = [f"player_{index}" for index in range(len(self.game.action_space))]
         self.agents: list[str] = []
-        self.render_mode = self.game.render_mode
         self.max_cycles = self._limit()
 
     def _limit(self) -> int | None:
