@@ -126,6 +126,13 @@ def test_the_python_functions_do_not_run_it_either(files, named):
         consmarl.view(run, staged=1)
 
 
+def test_no_worker_is_started_for_what_a_file_names(named, monkeypatch):
+    monkeypatch.setattr("subprocess.Popen", None)
+    config = hostile.config(*named) | {"num_envs": 4, "episodes": 8}
+    with refused(SAYS_WHAT_TO_ADD):
+        TrainConfig.from_json(json.dumps(config)).trainer()
+
+
 def test_recorded_episodes_of_anybodys_environment_can_be_looked_at(files):
     page = consmarl.view(files["RUN"])
     assert "action 2" in page.read_text(encoding="utf-8")
