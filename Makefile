@@ -49,6 +49,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.learning
 	$(BIN)/python -m benchmarks.sharing
 	$(BIN)/python -m benchmarks.methods
+	$(BIN)/python -m benchmarks.python_environments
 	$(BIN)/python -m benchmarks.workbench
 	$(BIN)/python -m benchmarks.viewer
 

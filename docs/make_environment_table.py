@@ -18,6 +18,8 @@ import numpy as np
 
 from consmarl import TrainConfig
 from consmarl.environments.compiled import CompiledWorld
+from consmarl.environments.film import Film, rendering_world
+from consmarl.experiments.configuration.pairs import settings_from
 from consmarl.experiments.watch import film, random_episodes
 from consmarl.training import checkpoints
 
@@ -36,6 +38,7 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {  # with their settings
     "jumanji:Connector-v3": (),
     "pettingzoo:mpe2.simple_spread_v3": (),
     "lbforaging:Foraging-8x8-2p-2f-v3": (),
+    "rware:rware-tiny-2ag-v2": ("max_steps=100",),
 }
 # enough to learn from, and small enough to try all of them
 SMALL: dict[str, Any] = dict(
@@ -60,7 +63,7 @@ def tried(id: str, settings: tuple[str, ...]) -> dict[str, str]:
             "masks": "yes" if world.masks_actions else "no",
         }  # fmt: skip
         row[method.upper()], row[f"steps/s, {method.upper()}"] = _trained(trainer)
-    row["drawn"] = _drawn(world) if isinstance(world, CompiledWorld) else "ring, in `view`"
+    row["drawn"] = _drawn(world) if isinstance(world, CompiledWorld) else _drawn_in_python(id, settings)
     return row
 
 
@@ -95,6 +98,13 @@ def _drawn(world: CompiledWorld) -> str:
     assert frames[0].ndim == 3
     first = jax.tree.map(lambda rows: rows[0], played.states).inner
     return "ring" if world.game.pictures([first]) is None else "own picture"
+
+
+def _drawn_in_python(id: str, settings: tuple[str, ...]) -> str:
+    """Return what `watch` shows of an environment that steps in Python, here and now."""
+    film = Film(rendering_world(id, **settings_from(settings)))
+    film.reset([0])
+    return "ring" if film.pictures[0] is None else "own picture"
 
 
 def rows_of(page: str) -> dict[str, dict[str, str]]:

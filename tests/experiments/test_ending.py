@@ -31,11 +31,11 @@ def test_commands_can_be_copied_whatever_the_directory_is_called(tmp_path):
     assert f"consmarl evaluate '{run}'" in ending(run)
 
 
-def test_recorded_episodes_can_be_viewed_and_others_worlds_not_be_drawn(tmp_path):
+def test_recorded_episodes_can_be_viewed_and_others_environments_watched_by_name(tmp_path):
     run = finished_run(tmp_path / "run", env="pettingzoo:mpe2.simple_spread_v3")
     record = episode_path(run, 3)
     record.parent.mkdir()
     record.write_bytes(b"")
     said = ending(run)
     assert f"consmarl view {run}" in said
-    assert "watch" not in said
+    assert f"  consmarl watch {run} --env pettingzoo:mpe2.simple_spread_v3\n" in said

@@ -8,8 +8,10 @@ import jax
 import numpy as np
 import pytest
 from PIL import Image
+from tests.training.moody import Moody
 
 from consmarl.environments.draw import Status, draw_frame
+from consmarl.environments.film import rendering_world
 from consmarl.errors import UsageError
 from consmarl.experiments import watch as watching
 from consmarl.experiments.configuration.config import TrainConfig
@@ -203,7 +205,7 @@ def test_without_imageio_a_video_says_what_to_install(monkeypatch, tmp_path):
         (dict(policy=None), "nothing to watch: name an environment"),
         (dict(policy=None, consult="mean"), "cannot consult each other"),
         (dict(consult="all"), "consult has no value .all."),
-        (dict(policy=None, env="lbforaging:Foraging-8x8-2p-2f-v3"), "Foraging-8x8-2p-2f-v3 cannot be drawn"),
+        (dict(policy=None, env="lbforaging:Foraging"), "lbforaging has no environment 'Foraging'"),
         (dict(view_of=3), "view_of must be an agent from 0 to 2, not 3"),
         (dict(fps=51), "fps can be at most 50"),
     ],
@@ -226,10 +228,44 @@ def test_a_run_without_a_policy_says_so(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
-def test_a_policy_of_somebody_elses_world_cannot_be_drawn(tmp_path):
-    settings = dict(env="pettingzoo:consmarl:parallel_env", set=("id=pgm-3ag", "episode_limit=25"))
+MOODY = "pettingzoo:tests.training.moody:Moody"
+
+
+def test_an_environment_in_python_shows_its_own_pictures(tmp_path):
+    out = watch(MOODY, tmp_path / "watch.gif", seed=1)
+    with Image.open(out) as image:
+        image.seek(image.n_frames - 1)
+        last = np.asarray(image.convert("RGB"), np.int16)
+    # half of it and more is red by then, as Moody draws it
+    assert (np.abs(last[20, 20] - (200, 30, 30)) < 40).all()
+    with pytest.raises(UsageError, match=r"cannot be made with .*'speed'"):
+        watch(MOODY, tmp_path / "other.gif", parameters=dict(speed=3))
+
+
+def test_one_that_cannot_draw_itself_is_shown_as_a_ring(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Moody, "render", lambda self: self.screen)
+    out = watch(MOODY, tmp_path / "watch.gif", seed=1)
+    assert out.stat().st_size > 1000
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "cannot draw itself here (AttributeError: 'Moody' object has no attribute 'screen'), so its agents" in said
+
+
+def test_a_policy_of_somebody_elses_environment_is_watched_with_permission_only(tmp_path):
+    settings = dict(env=MOODY)
     _, parameters = untrained(0, **settings)
     policy = export_policy(tmp_path / "p.safetensors", parameters, TrainConfig(**settings, hidden_size=8), episode=0)
-    with pytest.raises(UsageError, match="pettingzoo:consmarl:parallel_env cannot be drawn"):
+    with pytest.raises(UsageError, match=r"p.safetensors names the environment .*Moody, .* or --trust"):
         watch(policy=policy, out=tmp_path / "watch.gif")
     assert [path.name for path in tmp_path.iterdir()] == ["p.safetensors"]
+    for consent in (dict(trust=True), dict(env=MOODY)):
+        watch(policy=policy, out=tmp_path / "watch.gif", **consent)
+    world = rendering_world(MOODY)
+    trainer = TrainConfig(**settings, hidden_size=8).trainer()
+    actors = Actors(trainer.learner, Greedy(), ALONE)
+    played = list(greedy_episodes(world, actors, parameters, 3, seed=2))
+    evaluated = trainer.evaluate(parameters, jax.random.key(2), 3).batch
+    for number, each in enumerate(played):  # the episodes of an evaluation, and a picture before and after each step
+        assert each.rewards.sum() == evaluated.rewards[:, number].sum()
+        assert len(each.states) == each.num_steps + 1 == evaluated.num_steps[number] + 1
+        assert each.states[0].shape == (40, 40, 3)

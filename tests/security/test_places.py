@@ -9,8 +9,8 @@ from PIL import Image
 
 from consmarl.environments.foreign import confirmation
 from consmarl.experiments.directory import held
-from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.sweeps.job import Job, WorkerProcess
+from consmarl.processes import python_command, python_path
 from consmarl.reports import pictures
 from tests.security.sentences import refused
 

@@ -76,7 +76,7 @@ WAYS = {
     "bench": ["--config CONFIG"],
 }  # fmt: skip
 # Those that can run somebody else's environment at all, and so say how.
-RUNS_OTHERS = {"train", "resume", "evaluate", "sweep", "export", "bench"}
+RUNS_OTHERS = {"train", "resume", "evaluate", "watch", "sweep", "export", "bench"}
 
 
 def test_every_command_is_tried():
@@ -115,13 +115,22 @@ def test_the_python_functions_do_not_run_it_either(files, named):
         lambda: dataclasses.replace(TrainConfig.from_file(run / "config.json"), seed=4).trainer(),
         lambda: TrainConfig.from_file(run / "config.json").with_options({"seed": 5}).trainer(),
         lambda: consmarl.evaluate(run, trust=""),
+        lambda: consmarl.watch(policy=policy),
+        lambda: consmarl.watch(policy=files["MASKED"]),
     ):
         with refused(SAYS_WHAT_TO_ADD):
             call()
-    with refused("cannot be drawn"):
-        consmarl.watch(policy=policy)
+    with refused("names the environment .*, and not"):
+        consmarl.watch("pettingzoo:other", policy=policy)
     with refused("steps in Python"):
         consmarl.view(run, staged=1)
+
+
+def test_no_worker_is_started_for_what_a_file_names(named, monkeypatch):
+    monkeypatch.setattr("subprocess.Popen", None)
+    config = hostile.config(*named) | {"num_envs": 4, "episodes": 8}
+    with refused(SAYS_WHAT_TO_ADD):
+        TrainConfig.from_json(json.dumps(config)).trainer()
 
 
 def test_recorded_episodes_of_anybodys_environment_can_be_looked_at(files):
@@ -227,7 +236,7 @@ def sources():
 # Whoever calls these decides what code runs: each place has been looked at.
 DANGEROUS = {
     # ours by name; what a user asked for; the painter that a world's class names
-    "import_module": {"__init__.py", "environments/foreign.py", "plugins.py", "environments/draw/frame.py"},
+    "import_module": {"__init__.py", "environments/importing.py", "plugins.py", "environments/draw/frame.py"},
     "__import__": set(), "eval": set(), "exec": set(), "system": set(), "popen": set(),
     "compile": {"training/programs.py"}, "load_module": set(), "run_path": set(), "run_module": set(),
 }  # fmt: skip

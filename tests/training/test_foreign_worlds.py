@@ -5,11 +5,13 @@ import os
 import sys
 import types
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
 
-from consmarl.environments.foreign import ForagingParallelEnv, ForeignWorld, foreign_world
+from consmarl.environments.foreign import ForeignWorld, foreign_world
+from consmarl.environments.tuples import ForagingParallelEnv
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
 from tests.training.handmade import Handmade
@@ -67,6 +69,26 @@ def test_choices_are_seen_one_hot():
     assert world.reset(0).tolist() == [[0, 0, 1, 1, 0], [1, 0, 0, 0, 1]]
 
 
+def test_dicts_and_tuples_are_seen_flat():
+    inner = spaces.Tuple((spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.float32)))
+    both = spaces.Dict({"place": inner, "switch": spaces.MultiBinary(1)})
+    world = ForeignWorld(Choosing([both, spaces.Discrete(3)]))
+    assert world.observation_size == 6
+    seen = {"place": (1, np.array([0.5, -0.5], np.float32)), "switch": np.array([1])}
+    world.env._observed = lambda: {"first": seen, "second": 2}
+    assert world.reset(0).tolist() == [[0, 1, 0, 0.5, -0.5, 1], [0, 0, 1, 0, 0, 0]]
+
+
+def test_a_mask_may_lie_beside_several_things_that_are_seen():
+    told = {"place": spaces.Discrete(2), "switch": spaces.Discrete(2), "action_mask": spaces.MultiBinary(2)}
+    world = ForeignWorld(Choosing([spaces.Dict(told)] * 2))
+    assert world.observation_size == 4
+    seen = {"place": 0, "switch": 1, "action_mask": np.array([0, 1], np.int8)}
+    world.env._observed = lambda: {"first": seen, "second": seen}
+    assert world.reset(0).tolist() == [[1, 0, 0, 1]] * 2
+    assert world.allowed.tolist() == [[False, True]] * 2
+
+
 def nothing():
     raise AssertionError("a function that a module has merely imported must not be called")
 
@@ -85,10 +107,11 @@ def handmade(monkeypatch, tmp_path):
     module.elsewhere = nothing
     module.nothing = lambda: {}
     module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
-    module.dicts = lambda: Choosing([spaces.Dict({"mask": spaces.Discrete(2)})] * 2)
+    module.dicts = lambda: Choosing([spaces.Dict({"items": spaces.Sequence(spaces.Discrete(2))})] * 2)
+    module.framed = lambda: Choosing([spaces.Dict({"camera": spaces.Box(0, 255, (8, 8, 3), np.uint8)})] * 2)
     module.pictures = lambda: Choosing([spaces.Box(0, 255, (8, 8, 3), np.uint8)] * 2)
     module.many_moves = lambda: Choosing(acted=[spaces.Discrete(257)] * 2)
-    for name in ("nothing", "boxes", "dicts", "pictures", "many_moves"):
+    for name in ("nothing", "boxes", "dicts", "framed", "pictures", "many_moves"):
         getattr(module, name).__module__ = "handmade"  # as if its file had defined them
     monkeypatch.setitem(sys.modules, "handmade", module)
     (tmp_path / "needy.py").write_text("import absent_thing\n")
@@ -118,7 +141,8 @@ def handmade(monkeypatch, tmp_path):
         ("pettingzoo:handmade:nobody", r"does not say who may play"),
         ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
         ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),
-        ("pettingzoo:handmade:dicts", r"is observed as Dict.*: only Box, Discrete and MultiDiscrete"),
+        ("pettingzoo:handmade:dicts", r"is observed as Sequence.*: only Box, .* and Dict and Tuple of them"),
+        ("pettingzoo:handmade:framed", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:pictures", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:many_moves", r"has 257 actions: at most 256"),
     ],
@@ -157,15 +181,74 @@ def test_foraging_says_what_is_missing(monkeypatch):
         assert_is_a_sentence(error)
 
 
-def test_environments_in_python_are_played_one_at_a_time():
+def test_environments_in_python_are_played_one_at_a_time_unless_somebody_asks_for_more():
     id = "pettingzoo:anything"
-    with pytest.raises(UsageError, match=r"one episode at a time: num_envs must be 1, not 4") as error:
-        TrainConfig(env=id, num_envs=4)
-    assert_is_a_sentence(error)
-    assert TrainConfig(env=id, num_envs=1).round_episodes == TrainConfig(env=id).round_episodes == 1
+    assert TrainConfig(env=id).round_episodes == 1
+    assert TrainConfig(env=id, num_envs=4).round_episodes == 4
     assert TrainConfig(preset="paper").round_episodes == 4
-    config = dataclasses.replace(TrainConfig(env=id), seed=3)
+    with pytest.raises(UsageError, match=r"steps in Python, on one device: devices must be 1, not 2") as error:
+        TrainConfig(env=id, devices=2)
+    assert_is_a_sentence(error)
+    config = dataclasses.replace(TrainConfig(env=id, num_envs=4), seed=3)
     assert TrainConfig.from_json(config.to_json()) == config
+
+
+def test_the_warehouse_never_ends_by_its_task():
+    pytest.importorskip("rware")
+    world = foreign_world("rware:rware-tiny-2ag-v2", max_steps=3)
+    assert (world.num_agents, world.num_actions, world.observation_size, world.episode_limit) == (2, 5, 71, 3)
+    starts = [world.reset(seed).copy() for seed in (3, 4, 3)]
+    np.testing.assert_array_equal(starts[0], starts[2])
+    assert (starts[0] != starts[1]).any()
+    steps = [world.step(np.zeros(2, np.int32)) for _ in range(3)]
+    assert [(step.is_over, step.terminated) for step in steps] == [(False, False)] * 2 + [(True, False)]
+
+
+class Pair(gymnasium.Env):
+    """A Gymnasium environment of tuples, with one reward for the team."""
+
+    action_space = spaces.Tuple((spaces.Discrete(2), spaces.Discrete(3)))
+    observation_space = spaces.Tuple((spaces.Discrete(2), spaces.Box(0, 1, (3,))))
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.time = 0
+        return (1, np.zeros(3)), {"sum": 0}
+
+    def step(self, actions):
+        self.time += 1
+        return (0, np.ones(3)), 1.0, self.time == 2, False, {"sum": sum(actions)}
+
+
+def test_any_gymnasium_environment_of_tuples_can_be_named():
+    gymnasium.register("consmarl-test-pair-v0", entry_point=Pair, max_episode_steps=5)
+    try:
+        world = foreign_world("gymnasium:tests.training.handmade:consmarl-test-pair-v0")
+        assert (world.num_agents, world.num_actions, world.observation_size, world.episode_limit) == (2, 3, 3, 5)
+        assert world.reset(0).tolist() == [[0, 1, 0], [0, 0, 0]]
+        assert world.step(np.array([1, 2], np.int32)).rewards.tolist() == [0.5, 0.5]
+        last = world.step(np.array([1, 1], np.int32))
+        assert (last.is_over, last.terminated, last.told.team) == (True, True, {"sum": 2.0})
+        assert [each.name for each in world.metrics] == ["info_sum"]
+    finally:
+        del gymnasium.registry["consmarl-test-pair-v0"]
+
+
+@pytest.mark.parametrize(
+    ("id", "said"),
+    [
+        ("gymnasium:gymnasium:CartPole-v1", r"CartPole-v1 has the space Discrete\(2\), and no Tuple"),
+        ("gymnasium:gymnasium:Nothing-v1", r"gymnasium has no environment 'Nothing-v1': name one that it registers"),
+        ("gymnasium:os:CartPole-v1", r"os is part of Python itself"),
+        ("gymnasium:", r"cannot import ''"),
+        ("rware:CartPole-v1", r"rware has no environment 'CartPole-v1': one it has is 'rware-tiny-2ag-v2'"),
+    ],
+)
+def test_gymnasium_environments_for_one_agent_are_refused_in_a_sentence(id, said):
+    pytest.importorskip("rware")
+    with pytest.raises(UsageError, match=said) as error:
+        foreign_world(id)
+    assert_is_a_sentence(error)
 
 
 def assert_is_a_sentence(error):

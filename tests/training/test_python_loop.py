@@ -1,5 +1,6 @@
 """The loop in Python: event for event the compiled one, and others' environments through it."""
 
+import functools
 import json
 from dataclasses import dataclass
 
@@ -36,21 +37,26 @@ class FixedMine(GoldMiner):
         return self.layout_from({"agents": [[0, 1], [0, 1]], "golds": [[0, 1]], "stones": [[0, 3]]})
 
 
-def both_trainers():
+def both_trainers(num_envs):
     """Return the compiled loop and the one in Python, of the same world, learner and exploration."""
     world = FixedMine(
         grid=(1, 4), num_agents=2, num_mines=1, num_piles=1, mining_steps=1, stones_per_pile=2, view=(1, 3),
         episode_limit=15,
     )  # fmt: skip
-    parts = dict(exploration=EpsilonZGreedy(), epsilon=LinearSchedule(1.0, 0.1, 100), **SIZES)
-    foreign = ForeignWorld(WorldParallelEnv(world), episode_limit=world.episode_limit)
-    compiled = Trainer(world=world, learner=IQL(TeamSpec.of(world), hidden_size=HIDDEN_SIZE), num_envs=1, **parts)
+    parts = dict(exploration=EpsilonZGreedy(), epsilon=LinearSchedule(1.0, 0.1, 100), num_envs=num_envs, **SIZES)
+    make = functools.partial(WorldParallelEnv, world)
+    foreign = ForeignWorld(make(), episode_limit=world.episode_limit, make=make)
+    compiled = Trainer(world=world, learner=IQL(TeamSpec.of(world), hidden_size=HIDDEN_SIZE), **parts)
     return compiled, PythonTrainer(world=foreign, learner=IQL(TeamSpec.of(foreign), hidden_size=HIDDEN_SIZE), **parts)
 
 
-def test_a_world_of_ours_trains_in_python_as_it_does_compiled():
-    compiled, in_python = both_trainers()
-    (state, report), (python_state, python_report) = (each.run(each.init(2), 16) for each in (compiled, in_python))
+@pytest.mark.parametrize("num_envs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_world_of_ours_trains_in_python_as_it_does_compiled(num_envs):
+    compiled, in_python = both_trainers(num_envs)
+    num_rounds = 16 // num_envs
+    (state, report), (python_state, python_report) = (
+        each.run(each.init(2), num_rounds) for each in (compiled, in_python)
+    )
     for name in ("num_steps", "has_learned"):
         np.testing.assert_array_equal(getattr(python_report, name), getattr(report, name), err_msg=name)
     np.testing.assert_allclose(python_report.epsilon, report.epsilon, rtol=1e-6)  # two programs round as they like
@@ -58,7 +64,7 @@ def test_a_world_of_ours_trains_in_python_as_it_does_compiled():
     jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-5),
                  (python_state.learner, python_report.learning), (state.learner, report.learning))  # fmt: skip
     assert int(python_state.num_env_steps) == int(state.num_env_steps)
-    assert int(python_state.num_rounds) == 16
+    assert int(python_state.num_rounds) == num_rounds
 
     stored, expected = jax.device_get((python_state.replay.episodes, state.replay.episodes))
     np.testing.assert_array_equal(stored.num_steps, expected.num_steps)
@@ -159,18 +165,21 @@ def without_seconds(path):
 
 
 FOREIGN = {
-    "mpe2": ("pettingzoo:mpe2.simple_spread_v3", ("max_cycles=15", "N=2")),
-    "lbforaging": ("lbforaging:Foraging-5x5-2p-1f-v3", ("max_episode_steps=12",)),
+    "mpe2": ("pettingzoo:mpe2.simple_spread_v3", ("max_cycles=15", "N=2"), {}),
+    "lbforaging": ("lbforaging:Foraging-5x5-2p-1f-v3", ("max_episode_steps=12",), {}),
+    # in two processes, and across the episode in which somebody joins
+    "rware": ("rware:rware-tiny-2ag-v2", ("max_steps=15",), dict(num_envs=2, join=8, newcomers=(1,))),
 }
 
 
 @pytest.mark.parametrize("package", FOREIGN)
 def test_others_environments_train_and_go_on_as_if_they_had_not_been_interrupted(tmp_path, monkeypatch, package):
     pytest.importorskip(package)
-    env, settings = FOREIGN[package]
+    env, settings, others = FOREIGN[package]
     config = TrainConfig(
         env=env, set=settings, episodes=12, report_every=2, evaluate_every=4, checkpoint_every=4,
-        evaluation_episodes=2, exploration="epsilon-z-greedy", hidden_size=HIDDEN_SIZE, **SIZES,
+        evaluation_episodes=2, final_episodes=2, exploration="epsilon-z-greedy", hidden_size=HIDDEN_SIZE, **SIZES,
+        **others,
     )  # fmt: skip
     train(config, tmp_path / "whole")
     run, calls = PythonTrainer.run, []

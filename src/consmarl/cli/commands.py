@@ -48,7 +48,8 @@ class Watch:
     policy: Annotated[Path | None, tyro.conf.Positional] = None
     """A policy.safetensors or a run's directory; without one, agents act at random."""
     env: str | None = None
-    """Environment to play at random [pgm-6ag]; `consmarl list` shows them."""
+    """Environment to play at random [pgm-6ag]; `consmarl list` shows them. With a policy, the third-party environment
+    that it was learned in, which is a program and has to be named."""
     out: Path = Path("watch.gif")
     """File to write (.gif or .mp4)."""
     episodes: int = 1
@@ -63,6 +64,8 @@ class Watch:
     """Parameters of the environment, such as num_agents=8 grid=16,16."""
     consult: Consult | None = None
     """Let a policy's agents consult each other; by default each acts on its own."""
+    trust: bool = False
+    """Run the third-party environment that the policy names, whichever it is."""
 
     def run(self) -> None:
         """Write the file and print its path."""
@@ -79,6 +82,7 @@ class Watch:
             fps=self.fps,
             view_of=self.view_of,
             consult=self.consult,
+            trust=self.trust,
         )
         print(f"wrote {written}")
 
@@ -103,6 +107,8 @@ class View:
     """Show each staged episode next to a copy in which nobody asks, so that any difference is due to the advice."""
     consult: Consult | None = None
     """Let agents consult each other in greedy episodes, shown next to the same episodes played without consulting."""
+    trust: bool = False
+    """Run the third-party environment that the run names, so that it draws recorded episodes."""
 
     def run(self) -> None:
         """Write the page and print its path."""
@@ -117,6 +123,7 @@ class View:
             seed=self.seed,
             without_sharing=self.without_sharing,
             consult=self.consult,
+            trust=self.trust,
         )
         print(f"wrote {written}")
 

@@ -5,30 +5,28 @@ see less or have fewer actions than others are filled up to the largest, with ze
 """
 
 import functools
-import importlib
-import inspect
 import shlex
-import sys
-from types import FunctionType, ModuleType
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
-from pettingzoo.utils.conversions import parallel_wrapper_fn
 
 from consmarl.environments import validation
+from consmarl.environments.importing import PETTINGZOO, factory
+from consmarl.environments.infos import NOTHING, Counted, Told, counted_in, told_in
+from consmarl.environments.observed import ACTION_MASK, holds_mask, largest_observation, without_mask
 from consmarl.environments.trust import refuse_unconfirmed
+from consmarl.environments.tuples import ForagingParallelEnv, TupleParallelEnv, WarehouseParallelEnv
 from consmarl.errors import UsageError
 from consmarl.metrics import Metric
 
-PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
-PREFIXES = (PETTINGZOO, FORAGING)
-OBSERVATION_KINDS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
-OBSERVATION, ACTION_MASK = "observation", "action_mask"  # of a Dict that holds both, as PettingZoo has it
+TUPLES = {"lbforaging:": ForagingParallelEnv, "rware:": WarehouseParallelEnv, "gymnasium:": TupleParallelEnv}
+PREFIXES = (PETTINGZOO, *TUPLES)
 MOST_ACTIONS = 256  # replay keeps an action in a byte
+STEPS_TRIED = 100  # to find out which numbers an environment tells
 
 
 def is_foreign(id: str) -> bool:
@@ -41,75 +39,38 @@ def confirmation(id: str) -> str:
     return f" --env {shlex.quote(id)}" if is_foreign(id) else ""
 
 
-def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
-    """Return the environment named by an id: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`.
+class Recipe(NamedTuple):
+    """What it takes to make an environment once more, in this process or in another."""
 
-    `settings` are passed to its factory, except for `episode_limit`, which is ours. Nothing is imported for an id
-    from a file unless the user has confirmed it.
+    id: str
+    settings: dict[str, Any]
+
+
+def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
+    """Return the environment named by an id.
+
+    `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`, `rware:ID` or `gymnasium:MODULE:ID`. `settings`
+    are passed to its factory, except for `episode_limit`, which is ours. Nothing is imported for an id from a file
+    unless the user has confirmed it.
     """
     refuse_unconfirmed(id)
+    recipe = Recipe(str(id), dict(settings))
     episode_limit = settings.pop("episode_limit", None)
-    if id.startswith(FORAGING):
-        game = functools.partial(ForagingParallelEnv, id.removeprefix(FORAGING))
-        return ForeignWorld(_made(id, game, settings), id, episode_limit)
+    make = functools.partial(_made, id, _factory_of(id), settings)
+    return ForeignWorld(make(), id, episode_limit, make=make, recipe=recipe)
+
+
+def _factory_of(id: str) -> Callable[..., ParallelEnv]:
+    for prefix, kind in TUPLES.items():
+        if id.startswith(prefix):
+            return functools.partial(kind, id.removeprefix(prefix))
     module_name, _, function = id.removeprefix(PETTINGZOO).partition(":")
-    return ForeignWorld(_made(id, _factory(module_name, function or "parallel_env"), settings), id, episode_limit)
+    return factory(module_name, function or "parallel_env")
 
 
-def _factory(module_name: str, function: str) -> Any:
-    """Return the environment's factory: a `ParallelEnv`, or a function defined in the module itself."""
-    if module_name.partition(".")[0] in sys.stdlib_module_names:
-        raise UsageError(f"{module_name} is part of Python itself and holds no environment: name a module that does.")
-    found = getattr(_imported(module_name), function, None)
-    if not callable(found):
-        raise UsageError(
-            f"{module_name} has no function {function!r}: "
-            f"name the one that makes the environment, {PETTINGZOO}{module_name}:FUNCTION."
-        )
-    if not _makes_environments(found, module_name):
-        raise UsageError(
-            f"{function} in {module_name} is neither a ParallelEnv nor a function that {module_name} itself defines: "
-            f"name an environment's class, or a function where it is defined."
-        )
-    return found
-
-
-def _makes_environments(found: Any, module_name: str) -> bool:
-    """Return whether this may be called; anything that a module merely imported is refused.
-
-    PettingZoo creates such functions for other modules: `parallel_env = parallel_wrapper_fn(env)`.
-    """
-    if inspect.isclass(found):
-        return issubclass(found, ParallelEnv)
-    if not isinstance(found, FunctionType):
-        return False
-    home = found.__module__ or ""
-    return home.partition(".")[0] == module_name.partition(".")[0] or home == parallel_wrapper_fn.__module__
-
-
-def _imported(name: str) -> ModuleType:
+def _made(id: str, making: Callable[..., ParallelEnv], settings: dict[str, Any]) -> ParallelEnv:
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise UsageError(_what_to_install(name, error.name or name)) from error
-    except (ImportError, ValueError, TypeError) as error:  # an empty name raises ValueError, a relative one TypeError
-        raise UsageError(f"cannot import {name!r}: {str(error).rstrip('.')}.") from error
-
-
-def _what_to_install(name: str, missing: str) -> str:
-    if missing == name.split(".")[0]:
-        return (
-            f"there is no module {missing!r}: pip install {missing}, or set PYTHONPATH to the folder that it lies in."
-        )
-    if f"{name}.".startswith(f"{missing}."):
-        package, _, module = missing.rpartition(".")
-        return f"{package} is there, but has no module {module!r}: correct the name, or install another version."
-    return f"{name} needs the module {missing!r}: pip install {missing}."
-
-
-def _made(id: str, factory: Any, settings: dict[str, Any]) -> ParallelEnv:
-    try:
-        return factory(**settings)
+        return making(**settings)
     except TypeError as error:  # raised for a setting that the function does not have
         raise UsageError(f"{id} cannot be made with {settings}: {str(error).rstrip('.')}.") from error
 
@@ -122,6 +83,7 @@ class ForeignStep(NamedTuple):
     is_over: bool
     terminated: bool  # it is over, and for every agent because its task was
     allowed: NDArray[np.bool_]  # [agent, action], what each may do next; nothing if it is not there
+    told: Told  # numbers in its infos
 
 
 class ForeignWorld:
@@ -134,18 +96,29 @@ class ForeignWorld:
 
     observation_dtype = np.dtype(np.float32)
     masks_actions = True  # nobody tells in advance whether agents leave or actions are forbidden
-    metrics: tuple[Metric, ...] = ()  # it has no counters
 
-    def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
-        """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit."""
-        self.env, self.id = env, id
+    def __init__(
+        self,
+        env: ParallelEnv,
+        id: str = "custom",
+        episode_limit: int | None = None,
+        *,
+        make: Callable[[], ParallelEnv] | None = None,
+        recipe: Recipe | None = None,
+    ) -> None:
+        """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit.
+
+        `make` makes another one like it, which several episodes side by side and counters need, and `recipe` does so in
+        another process.
+        """
+        self.env, self.id, self.recipe, self._make = env, id, recipe, make
         self.agents = _agents_of(env, id)
         self.num_agents = len(self.agents)
         shown = [env.observation_space(agent) for agent in self.agents]
-        self._is_dict = [_holds_mask(space) for space in shown]
-        self._observation_spaces = [space[OBSERVATION] if _holds_mask(space) else space for space in shown]
+        self._is_dict = [holds_mask(space) for space in shown]
+        self._observation_spaces = [without_mask(space) for space in shown]
         action_spaces = [env.action_space(agent) for agent in self.agents]
-        self.observation_size = _largest_observation(id, self._observation_spaces)
+        self.observation_size = largest_observation(id, self._observation_spaces)
         self.num_actions = _most_actions(id, action_spaces)
         self._first_actions = [int(space.start) for space in action_spaces]
         self._num_actions = [int(space.n) for space in action_spaces]
@@ -155,6 +128,12 @@ class ForeignWorld:
         self._is_playing = np.zeros(self.num_agents, bool)
         self._has_terminated = np.zeros(self.num_agents, bool)
         self.allowed = np.zeros((self.num_agents, self.num_actions), bool)  # [agent, action], what each may do now
+        self.told = told_in({}, self.agents)  # numbers in the last infos
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """Numbers, since nobody names actions in spaces."""
+        return tuple(f"action {number}" for number in range(self.num_actions))
 
     def reset(self, seed: int) -> NDArray[np.float32]:
         """Begin an episode; return what is seen at first, [agent, code]."""
@@ -163,6 +142,7 @@ class ForeignWorld:
         self._has_terminated = np.zeros(self.num_agents, bool)
         self._codes = self._seen(observations, np.zeros_like(self._codes))
         self.allowed = self._masks(observations, infos, self._is_playing)
+        self.told = told_in(infos, self.agents)
         return self._codes
 
     def step(self, actions: NDArray[np.int32]) -> ForeignStep:
@@ -183,7 +163,43 @@ class ForeignWorld:
         # whoever was there at the end might have gone on: the value of that is asked for after a time limit
         self.allowed = self._masks(observations, infos, was_playing if is_over else self._is_playing)
         terminated = is_over and bool(self._has_terminated.all())
-        return ForeignStep(self._codes, gained, is_over, terminated, self.allowed)
+        self.told = told_in(infos, self.agents)
+        return ForeignStep(self._codes, gained, is_over, terminated, self.allowed, self.told)
+
+    def random_actions(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Draw an action for every agent among those that it may take now; 0 for one that is not there."""
+        chances = rng.random(self.allowed.shape)
+        return np.where(self.allowed, chances, -1.0).argmax(axis=1).astype(np.int32)
+
+    def another(self) -> "ForeignWorld":
+        """Return another one like this."""
+        if self._make is None:
+            raise UsageError(
+                f"{self.id} cannot be made again, which several episodes side by side need: say how by "
+                "ForeignWorld(env, make=FUNCTION)."
+            )
+        return ForeignWorld(self._make(), self.id, self.episode_limit, make=self._make, recipe=self.recipe)
+
+    @functools.cached_property
+    def counted(self) -> Counted:
+        """The numbers in `infos` that are kept: those that another one like this tells when played at random."""
+        return NOTHING if self._make is None else counted_in(self.another()._told_at_random())
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Declarations of the counters."""
+        return self.counted.metrics
+
+    def _told_at_random(self) -> Iterator[Told]:
+        rng = np.random.default_rng(0)
+        self.reset(0)
+        yield self.told
+        for _ in range(min(STEPS_TRIED, self.episode_limit)):
+            step = self.step(self.random_actions(rng))
+            yield step.told
+            if step.is_over:
+                break
+        self.env.close()
 
     def _masks(
         self, observations: dict[str, Any], infos: dict[str, Any], is_there: NDArray[np.bool_]
@@ -210,15 +226,10 @@ class ForeignWorld:
         codes = before.copy()
         for index, (agent, space) in enumerate(zip(self.agents, self._observation_spaces, strict=True)):
             if agent in observations:
-                shown = observations[agent][OBSERVATION] if self._is_dict[index] else observations[agent]
+                shown = without_mask(observations[agent]) if self._is_dict[index] else observations[agent]
                 seen = np.asarray(spaces.flatten(space, shown))
                 codes[index, : len(seen)] = seen
         return codes
-
-
-def _holds_mask(space: Any) -> bool:
-    """Whether an observation is a Dict of what is seen and of what is allowed."""
-    return isinstance(space, spaces.Dict) and set(space.spaces) == {OBSERVATION, ACTION_MASK}
 
 
 def _agents_of(env: Any, id: str) -> list[str]:
@@ -230,21 +241,6 @@ def _agents_of(env: Any, id: str) -> list[str]:
     if not agents:
         raise UsageError(f"{id} does not say who may play: its possible_agents must list at least one agent.")
     return agents
-
-
-def _largest_observation(id: str, each: list[Any]) -> int:
-    for space in each:
-        if not isinstance(space, OBSERVATION_KINDS):
-            raise UsageError(
-                f"{id} is observed as {space}: only Box, Discrete and MultiDiscrete can be learned from, or a Dict of "
-                f"such an {OBSERVATION!r} and an {ACTION_MASK!r}."
-            )
-        if isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) > 1:
-            raise UsageError(
-                f"{id} is observed as pictures of shape {space.shape}, for which there is no network here: choose "
-                "observations that are vectors, or wrap it in an environment that makes some."
-            )
-    return max(spaces.flatdim(space) for space in each)
 
 
 def _most_actions(id: str, each: list[Any]) -> int:
@@ -263,55 +259,3 @@ def _limit_of(env: ParallelEnv, id: str, asked: int | None) -> int:
     if asked is None and own is None:
         raise UsageError(f"{id} does not say how long its episodes last: say it with --set episode_limit=50.")
     return validation.whole_number("episode_limit", own if asked is None else asked, least=1)
-
-
-class ForagingParallelEnv(ParallelEnv):  # type: ignore[misc]
-    """Level-based foraging (package `lbforaging`), a Gymnasium environment of tuples, as a `ParallelEnv`."""
-
-    def __init__(self, id: str, /, **settings: Any) -> None:
-        """Create a registered environment, such as Foraging-8x8-2p-2f-v3."""
-        _imported("lbforaging")  # importing it registers its environments
-        if not id.startswith("Foraging") or id not in gymnasium.registry:
-            raise UsageError(f"lbforaging has no environment {id!r}: one it has is 'Foraging-8x8-2p-2f-v3'.")
-        self.game = cast(Any, gymnasium.make(id, disable_env_checker=True, **settings))
-        self.possible_agents = [f"player_{index}" for index in range(len(self.game.action_space))]
-        self.agents: list[str] = []
-        self.max_cycles = self.game.spec.max_episode_steps or self.game.spec.kwargs["max_episode_steps"]
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Return the space of an agent's observations."""
-        return self.game.observation_space[self.possible_agents.index(agent)]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Return the space of an agent's actions."""
-        return self.game.action_space[self.possible_agents.index(agent)]
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Start an episode, which depends only on `seed`."""
-        for player in self.game.unwrapped.players:
-            player.position = None  # otherwise the positions at the end of the last episode would stay blocked
-        observations, info = self.game.reset(seed=seed, options=options)
-        self.agents = list(self.possible_agents)
-        return self._by_agent(observations), dict.fromkeys(self.agents, info)
-
-    def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
-        """Let every player act at once."""
-        everyone = self.agents
-        observations, rewards, is_over, is_late, info = self.game.step([actions[agent] for agent in everyone])
-        is_eaten = not self.game.unwrapped.field.any()  # the game reports its time limit as termination, too
-        if is_over or is_late:
-            self.agents = []
-        return (
-            self._by_agent(observations),
-            self._by_agent(rewards),
-            dict.fromkeys(everyone, is_eaten),
-            dict.fromkeys(everyone, (is_over or is_late) and not is_eaten),
-            dict.fromkeys(everyone, info),
-        )
-
-    def close(self) -> None:
-        """Close the game."""
-        self.game.close()
-
-    def _by_agent(self, values: Any) -> dict[str, Any]:
-        return dict(zip(self.possible_agents, values, strict=True))

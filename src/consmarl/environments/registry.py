@@ -104,6 +104,8 @@ def _foreign_hint(id: str) -> str | None:
         return f"level-based foraging is written lbforaging:{id}."
     if id.startswith(("lbforaging.", "lbforaging-", "lbforaging/")):
         return "level-based foraging is written lbforaging:ID, such as lbforaging:Foraging-8x8-2p-2f-v3."
+    if id.startswith("rware-"):
+        return f"the multi-robot warehouse is written rware:{id}."
     if _MODULE.fullmatch(id) or id.startswith("pettingzoo."):
         return f"a module that makes a PettingZoo environment is written pettingzoo:{id}."
     return None

@@ -27,8 +27,8 @@ from consmarl.errors import UsageError
 from consmarl.experiments.arithmetic import matmul_flop
 from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
 from consmarl.experiments.memory import check_memory
-from consmarl.experiments.processes import python_command, python_path
 from consmarl.experiments.progress import duration
+from consmarl.processes import python_command, python_path
 
 TURN_SECONDS = 0.3  # minimum duration of a measurement
 EPISODES_AT_ONCE = 128  # of the environment alone
@@ -151,7 +151,7 @@ def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
     world.reset(0)
 
     def step() -> object:
-        taken = world.step(rng.integers(world.num_actions, size=world.num_agents, dtype=np.int32))
+        taken = world.step(world.random_actions(rng))
         return world.reset(0) if taken.is_over else taken.codes
 
     return step

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from consmarl.environments.foreign import confirmation
+from consmarl.environments.foreign import confirmation, is_foreign
 from consmarl.environments.packages import is_of_package
 from consmarl.environments.registry import can_be_drawn
 from consmarl.experiments.directory import read_config
@@ -32,8 +32,8 @@ def _next_commands(run: Path) -> Iterator[str]:
     place, env = shlex.quote(str(run)), read_config(run).env
     consmarl = " ".join(["consmarl", *(f"{OPTION} {shlex.quote(each)}" for each in in_use())])
     yield f"{consmarl} evaluate {place}{confirmation(env)}"
-    if can_be_drawn(env) or is_of_package(env):
-        yield f"{consmarl} watch {place}"
+    if can_be_drawn(env) or is_of_package(env) or is_foreign(env):
+        yield f"{consmarl} watch {place}{confirmation(env)}"
     if recorded_numbers(run):
         yield f"{consmarl} view {place}"
     yield f"{consmarl} report {place}"

@@ -17,11 +17,14 @@ from consmarl.environments import validation
 from consmarl.environments.compiled import CompiledWorld
 from consmarl.environments.draw import Status, draw_frame
 from consmarl.environments.draw.ring import draw_beside
-from consmarl.environments.foreign import is_foreign
+from consmarl.environments.film import Film, rendering_world
+from consmarl.environments.foreign import ForeignWorld, is_foreign
 from consmarl.environments.grid import GridWorld
 from consmarl.environments.playback import play, play_at_random, random_actions
 from consmarl.environments.registry import make
+from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
+from consmarl.experiments.configuration.pairs import settings_from
 from consmarl.experiments.consult import consulting
 from consmarl.experiments.frames import Frame, write_small_gif, writer_for
 from consmarl.experiments.learned import learned_policy, named_environment
@@ -29,19 +32,21 @@ from consmarl.files import POLICY, POLICY_GIF, replacing
 from consmarl.sharing.options import Consult
 from consmarl.training.exploration import Greedy
 from consmarl.training.programs import Program
+from consmarl.training.python_loop import own_keys
+from consmarl.training.python_loop import play_episodes as play_in_python
 from consmarl.training.rollout import Actors, play_episodes
 
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
 MOST_EPISODES = 1_000  # per file: nobody watches more, and all are played before the first is drawn
 
-World = GridWorld[Any, Any, Any] | CompiledWorld
+World = GridWorld[Any, Any, Any] | CompiledWorld | ForeignWorld
 
 
 class Played(NamedTuple):
     """An episode, cut to its actual length."""
 
-    states: Any  # [step + 1, …], starting with the initial state
+    states: Any  # [step + 1, …], starting with the initial state; a list of pictures or None if it steps in Python
     actions: NDArray[Any]  # [step, agent]
     rewards: NDArray[Any]  # [step, agent]
 
@@ -62,12 +67,14 @@ def watch(
     fps: int = 6,
     view_of: int | None = 0,
     consult: Consult | str | None = None,
+    trust: Trust = False,
 ) -> Path:
     """Play an environment at random or a learned policy greedily, and write a GIF or MP4 to `out`; return its path.
 
     `policy` is a policy.safetensors or the directory of a run. It plays in the environment that it was learned in,
     and its episodes are those of an evaluation with the same seed and number of episodes. Its agents are on their own
-    unless `consult` says how they use what their teammates think.
+    unless `consult` says how they use what their teammates think. An environment from elsewhere that a policy names is
+    a program, and is run only if `trust` is True or its id, or if `env` is.
     """
     out = Path(out)
     write = writer_for(out)
@@ -81,9 +88,10 @@ def watch(
         world = _world_of(env, parameters)
         played = random_episodes(world, num_episodes, seed)
     else:
-        if env is not None or parameters:
+        is_consent = env is not None and is_foreign(env)
+        if (env is not None and not is_consent) or parameters:
             raise UsageError("a policy plays where it was learned: name an environment or a policy, not both.")
-        world, actors, weights = _policy_parts(Path(policy), consult)
+        world, actors, weights = _policy_parts(Path(policy), consult, trust=(env or "") if is_consent else trust)
         played = greedy_episodes(world, actors, weights, num_episodes, seed)
     if view_of is not None and validation.whole_number("view_of", view_of, least=0) >= world.num_agents:
         raise UsageError(f"view_of must be an agent from 0 to {world.num_agents - 1}, not {view_of}.")
@@ -96,7 +104,9 @@ def watch(
 def policy_gif(run_directory: Path) -> Path:
     """Draw an episode of a finished run's policy into its policy.gif, small enough for a report; return the path."""
     run_directory = Path(run_directory)
-    world, actors, weights = _policy_parts(run_directory / POLICY)  # of finished runs only
+    if is_foreign(id := named_environment(run_directory / POLICY)):  # of finished runs only
+        raise UsageError(f"{id} is not drawn for reports, since that would run a program that a file names.")
+    world, actors, weights = _policy_parts(run_directory / POLICY)
     (played,) = greedy_episodes(world, actors, weights, num_episodes=1, seed=0)
     out = run_directory / POLICY_GIF
     with replacing(out) as temporary:
@@ -107,26 +117,24 @@ def policy_gif(run_directory: Path) -> Path:
 def _world_of(env: str | None, parameters: Mapping[str, Any] | None) -> World:
     if env is None:
         raise UsageError("there is nothing to watch: name an environment, such as pgm-6ag, or a policy.")
-    if is_foreign(env):
-        raise _cannot_be_drawn(env)
-    return make(env, **(parameters or {}))
+    return rendering_world(env, **(parameters or {})) if is_foreign(env) else make(env, **(parameters or {}))
 
 
-def _policy_parts(policy: Path, consult: Consult | str | None = None) -> tuple[World, Actors, Any]:
+def _policy_parts(
+    policy: Path, consult: Consult | str | None = None, *, trust: Trust = False
+) -> tuple[World, Actors, Any]:
     """Return the environment, the greedy agents and the weights of a policy file, or of a run's policy."""
-    if is_foreign(id := named_environment(policy)):
-        raise _cannot_be_drawn(id)  # nor built, since that would run a program named by a file
-    weights, config = learned_policy(policy)
+    weights, config = learned_policy(policy, trust=trust)
     trainer: Any = config.trainer()
-    return trainer.world, Actors(trainer.learner, Greedy(), consulting(consult, config, trainer)), weights
-
-
-def _cannot_be_drawn(id: str) -> UsageError:
-    return UsageError(f"{id} cannot be drawn: only the environments listed by `consmarl list` can be watched.")
+    world = rendering_world(config.env, **settings_from(config.set)) if is_foreign(config.env) else trainer.world
+    return world, Actors(trainer.learner, Greedy(), consulting(consult, config, trainer)), weights
 
 
 def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Played]:
     """Play uniformly random actions, as far as they are allowed."""
+    if isinstance(world, ForeignWorld):
+        yield from _random_in_python(world, num_episodes, seed)
+        return
     for episode in range(num_episodes):
         key = jax.random.fold_in(jax.random.key(seed), episode)
         if world.masks_actions:
@@ -142,6 +150,9 @@ def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Play
 
 def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes: int, seed: int) -> Iterator[Played]:
     """Play the best actions: the same episodes as an evaluation with this seed and number of episodes."""
+    if isinstance(world, ForeignWorld):
+        yield from _greedy_in_python(world, actors, parameters, num_episodes, seed)
+        return
     played = _play_greedily(world, actors, num_episodes, parameters, jax.random.key(seed))
     states, batch = jax.device_get(played)
     for episode, length in enumerate(batch.num_steps.tolist()):
@@ -152,8 +163,34 @@ def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes:
         )
 
 
+def _random_in_python(world: ForeignWorld, num_episodes: int, seed: int) -> Iterator[Played]:
+    film = Film(world)
+    for episode in range(num_episodes):
+        rng = np.random.default_rng((seed, episode))
+        rows = film.reset([int(rng.integers(2**31))])
+        actions: list[NDArray[Any]] = []
+        rewards: list[NDArray[Any]] = []
+        while len(actions) < world.episode_limit and not rows["is_over"][0]:
+            actions.append(world.random_actions(rng))
+            rows = film.step(actions[-1][None])
+            rewards.append(rows["rewards"][0].copy())
+        yield Played(film.pictures, np.stack(actions), np.stack(rewards))
+
+
+def _greedy_in_python(
+    world: ForeignWorld, actors: Actors, parameters: Any, num_episodes: int, seed: int
+) -> Iterator[Played]:
+    film, limit = Film(world), world.episode_limit
+    keys = jax.random.split(jax.random.key(seed), num_episodes)
+    for episode in range(num_episodes):
+        key = own_keys(limit, keys[episode : episode + 1])
+        batch: Any = play_in_python(film, actors, parameters, (), jnp.zeros(limit), 0, key).batch
+        length = int(batch.num_steps[0])
+        yield Played(film.pictures, batch.actions[:, 0, :length].T, batch.rewards[:, 0, :length].T)
+
+
 @functools.partial(Program, num_static=3)
-def _play_greedily(world: World, actors: Actors, num_episodes: int, parameters: Any, key: jax.Array) -> Any:
+def _play_greedily(world: Any, actors: Actors, num_episodes: int, parameters: Any, key: jax.Array) -> Any:
     """Return states [step + 1, episode, …] and the batch of episodes."""
     no_epsilon, first_episode = jnp.zeros(world.episode_limit), jnp.zeros((), jnp.int32)
     episodes = play_episodes(
@@ -180,6 +217,9 @@ def _status(played: Played, step: int) -> Status:
 
 
 def _frames(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
+    if isinstance(world, ForeignWorld):
+        yield from (draw_beside(world, _status(played, step), each) for step, each in enumerate(played.states))
+        return
     if isinstance(world, CompiledWorld):
         yield from _of_package(world, played)
         return

@@ -1,8 +1,9 @@
-"""The loop for environments that step in Python; equivalent to `loop.Trainer` with one environment.
+"""The loop for environments that step in Python; with one environment, equivalent to `loop.Trainer`.
 
-Acting, exploring, storing and learning use the compiled loop's functions with the same keys; only the environment's
-step is Python. Every episode's seed is derived from the run's key and the episode's number, so a resumed run plays the
-same episodes as an uninterrupted one, as far as the environment honours its seed.
+Acting, exploring, storing and learning use the compiled loop's functions with the same keys; only the environments'
+steps are Python, in this process or in several (`environments.pool`). Decisions for all environments are one call.
+Every episode's seed is derived from the run's key and the episode's number, so a resumed run plays the same episodes as
+an uninterrupted one, as far as the environment honours its seed, whichever process plays them.
 """
 
 import functools
@@ -14,8 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from consmarl.environments.copies import Rows, SideBySide
 from consmarl.environments.foreign import ForeignWorld
 from consmarl.environments.interface import Counters
+from consmarl.environments.pool import side_by_side
 from consmarl.learners.interface import EpisodeBatch, map_episodes
 from consmarl.sharing.interface import Sharing, Traffic
 from consmarl.sharing.none import ALONE
@@ -29,9 +32,9 @@ SEED_BITS = 31  # environments accept different ranges, but all accept this many
 
 
 class EpisodeKeys(NamedTuple):
-    """Random keys of one episode."""
+    """Random keys of episodes that are played side by side."""
 
-    seed: jax.Array  # uint32, the environment's
+    seeds: jax.Array  # uint32 [episode], the environments'
     memory: jax.Array
     steps: jax.Array  # [step]
 
@@ -45,9 +48,18 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PythonTrainer(RunParts):
-    """A run in a third-party environment. One round plays one episode and then does one update, as in the paper."""
+    """A run in a third-party environment: one round plays `num_envs` episodes and then does as many updates.
+
+    With `num_envs = 1`, events occur in the paper's order: one episode, one update.
+    """
 
     world: ForeignWorld
+    num_workers: int | None = None  # processes for several environments; by default one for each core, 0 for none
+
+    @functools.cached_property
+    def copies(self) -> SideBySide:
+        """The environments, made when they are first needed."""
+        return side_by_side(self.world, self.num_envs, self.num_workers)
 
     def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
         """Play and learn for this many rounds; the given state is consumed."""
@@ -60,29 +72,44 @@ class PythonTrainer(RunParts):
         return state, jax.tree.map(lambda *rounds: np.stack(rounds), *jax.device_get(reports))
 
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE) -> Episodes:
-        """Play greedily, without exploration; agents act on their own unless `sharing` lets them consult each other."""
+        """Play greedily, without exploration; agents act on their own unless `sharing` lets them consult each other.
+
+        Episodes begin alike however many are played side by side.
+        """
         no_epsilon = jnp.zeros(self.world.episode_limit)
         keys = jax.random.split(key, num_episodes)
         actors = Actors(self.learner, Greedy(), sharing)
-        played = [play_episode(self.world, actors, parameters, (), no_epsilon, 0, each) for each in keys]
+        limit, num_envs = self.world.episode_limit, self.num_envs
+        played = [
+            self._play(actors, parameters, (), no_epsilon, 0, own_keys(limit, keys[first : first + num_envs]))
+            for first in range(0, num_episodes, num_envs)
+        ]
         traffic = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *(each.traffic for each in played))
-        return Episodes(_joined(each.batch for each in played), Counters({}, {}), traffic, (), ())
+        counters = jax.tree.map(lambda *each: np.concatenate(each), *(each.counters for each in played))
+        return Episodes(_joined(each.batch for each in played), counters, traffic, (), ())
+
+    def _play(self, *arguments: Any, is_recording: bool = False) -> Episodes:
+        try:
+            return play_episodes(self.copies, *arguments, is_recording=is_recording)
+        except BaseException:
+            self.__dict__.pop("copies", None)  # in the middle of episodes, and perhaps without processes
+            raise
 
     def _round(self, state: TrainState, *, is_recording: bool) -> tuple[TrainState, RoundReport]:
-        if int(state.num_rounds) == self.join_episode:
+        first_episode = int(state.num_rounds) * self.num_envs
+        if first_episode == self.join_episode:
             state = self.with_newcomers(state)
-        key_play, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
+        keys, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
         sharing, state = state.sharing, state._replace(sharing=())  # playing consumes sharing's state
-        played = play_episode(self.world, self.actors, parameters, sharing, epsilons, int(state.num_rounds), key_play,
-                              is_recording=is_recording)  # fmt: skip
+        played = self._play(self.actors, parameters, sharing, epsilons, first_episode, keys, is_recording=is_recording)
         del parameters  # their buffers are donated with the state
         batch = played.batch
         state, learned = _store_and_learn(self.learning, state, batch, key_learn)
         report = RoundReport(
             returns=batch.rewards.sum(axis=2).T,
             num_steps=batch.num_steps,
-            counters=Counters({}, {}),
+            counters=played.counters,
             epsilon=of_team(epsilons[0]),
             learning=learned.metrics,
             has_learned=learned.has_learned,
@@ -93,58 +120,103 @@ class PythonTrainer(RunParts):
         return state._replace(sharing=played.sharing), report
 
 
-def play_episode(
-    world: ForeignWorld,
+def play_episodes(
+    copies: SideBySide,
     actors: Actors,
     parameters: Any,
     sharing: Any,
     epsilons: jax.Array,
-    episode: int,
-    key: jax.Array,
+    first_episode: int,
+    keys: EpisodeKeys,
     *,
     is_recording: bool = False,
 ) -> Episodes:
-    """Play one episode; steps after an early end are zeros.
+    """Play an episode for each seed, at most as many as there are copies; steps after an early end are zeros.
 
     `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is
-    consumed, and `episode` is the episode's number.
+    consumed, and `first_episode` is the number of the first of these episodes.
     """
-    keys = _episode_keys(world.episode_limit, key)
-    codes = [world.reset(int(keys.seed))]
-    allowed = [world.allowed]
-    turn = _first_turn(actors, world.episode_limit, parameters, codes[0], keys.memory, allowed[0])
-    kept, turn = Kept(sharing, turn.recall), turn._replace(recall=())
-    actions, rewards, terminated = [], [], False
+    limit, num_episodes = copies.world.episode_limit, len(keys.seeds)
+    episodes = np.arange(first_episode, first_episode + copies.num_envs, dtype=np.int32)
+    rows = copies.reset(np.asarray(keys.seeds).tolist())
+    kept_steps = _Steps(rows, limit)
+    turn = _first_turn(actors, limit, parameters, rows["codes"].copy(), keys.memory, rows["allowed"].copy())
+    kept, turn = Kept(sharing, turn.recall), turn._replace(recall=(), is_live=~rows["is_over"])
     traffics, records = [], []
-    for number in range(world.episode_limit):
+    for number in range(limit):
         turn, kept, traffic, record = _decide(
-            actors, is_recording, parameters, turn, kept, epsilons, keys.steps, number, episode
+            actors, is_recording, parameters, turn, kept, epsilons, keys.steps, number, episodes
         )
         traffics.append(traffic)
         records.append(record)
-        chosen = np.asarray(turn.last_actions)[:, 0]
-        step = world.step(chosen)
-        codes.append(step.codes)
-        allowed.append(step.allowed)
-        actions.append(chosen)
-        rewards.append(step.rewards)
-        if step.is_over:
-            terminated = step.terminated
+        chosen = np.asarray(turn.last_actions)  # [agent, env]
+        rows = copies.step(chosen.T)
+        kept_steps.add(chosen, rows)
+        if rows["is_over"].all():
             break
-        turn = turn._replace(codes=step.codes[None], allowed=step.allowed[None])
-    batch = EpisodeBatch(
-        codes=_padded(codes, world.episode_limit + 1, np.float32),
-        actions=_padded(actions, world.episode_limit, np.uint8),
-        rewards=_padded(rewards, world.episode_limit, np.float32),
-        num_steps=_single(len(actions), np.int32),
-        terminated=_single(terminated, np.bool_),
-        epsilon=jax.vmap(of_team)(epsilons)[None],
-        notes=jax.device_get(actors.learner.notes(turn.memory)),
-        allowed=_padded(allowed, world.episode_limit + 1, np.bool_),
-    )
-    totals = jax.tree.map(lambda *rows: np.sum(rows, axis=0), *jax.device_get(traffics))
+        turn = turn._replace(codes=rows["codes"].copy(), allowed=rows["allowed"].copy(), is_live=~rows["is_over"])
+    notes = jax.device_get(actors.learner.notes(turn.memory))
+    batch = kept_steps.batch(rows["terminated"].copy(), jax.vmap(of_team)(epsilons), notes)
+    totals = jax.tree.map(lambda *each: np.sum(each, axis=0), *jax.device_get(traffics))
     recorded = _recorded(jax.device_get(records), batch) if is_recording else ()
-    return Episodes(batch, Counters({}, {}), totals, kept.sharing, recorded)
+    counters = _counters(rows[:num_episodes], copies.world)
+    if num_episodes < copies.num_envs:
+        batch = map_episodes(lambda axis, each: each[:, :num_episodes] if axis else each[:num_episodes], batch)
+        totals = jax.tree.map(lambda each: each[:, :num_episodes], totals)
+    return Episodes(batch, counters, totals, kept.sharing, recorded)
+
+
+class _Steps:
+    """Episodes as they grow; those that have ended stay zero from then on."""
+
+    def __init__(self, rows: Rows, limit: int) -> None:
+        num_envs, num_agents, size = rows["codes"].shape
+        self.codes: Any = np.zeros((num_agents, num_envs, limit + 1, size), np.float32)
+        self.allowed: Any = np.zeros((num_agents, num_envs, limit + 1, rows["allowed"].shape[2]), bool)
+        self.actions: Any = np.zeros((num_agents, num_envs, limit), np.uint8)
+        self.rewards: Any = np.zeros((num_agents, num_envs, limit), np.float32)
+        self.num_steps: Any = np.zeros(num_envs, np.int32)
+        self._is_live = ~rows["is_over"]
+        self._number = 0
+        self._see(rows)
+
+    def add(self, chosen: Any, rows: Rows) -> None:
+        """Add a step: `chosen` [agent, env], and what came of it."""
+        live, number = self._is_live, self._number
+        self.actions[:, live, number] = chosen[:, live]
+        self.rewards[:, live, number] = rows["rewards"].T[:, live]
+        self.num_steps += live
+        self._number += 1
+        self._see(rows)
+        self._is_live = ~rows["is_over"]
+
+    def _see(self, rows: Rows) -> None:
+        live = self._is_live
+        self.codes[:, live, self._number] = rows["codes"][live].swapaxes(0, 1)
+        self.allowed[:, live, self._number] = rows["allowed"][live].swapaxes(0, 1)
+
+    def batch(self, terminated: Any, epsilon: jax.Array, notes: Any) -> EpisodeBatch:
+        """Return the episodes; `epsilon` [step]."""
+        return EpisodeBatch(
+            codes=self.codes,
+            actions=self.actions,
+            rewards=self.rewards,
+            num_steps=self.num_steps,
+            terminated=terminated,
+            epsilon=jnp.broadcast_to(epsilon[None], (len(self.num_steps), *epsilon.shape)),
+            notes=notes,
+            allowed=self.allowed,
+        )
+
+
+def _counters(rows: Rows, world: ForeignWorld) -> Counters:
+    """Return the last numbers that episodes told, by name."""
+    by_agent: Any = rows["by_agent"].copy()
+    of_team: Any = rows["of_team"].copy()
+    return Counters(
+        {name: by_agent[:, :, column] for column, name in enumerate(world.counted.by_agent)},
+        {name: of_team[:, column] for column, name in enumerate(world.counted.team)},
+    )
 
 
 def _recorded(steps: list[Any], batch: EpisodeBatch) -> Recorded:
@@ -166,36 +238,43 @@ def _filled(rows: tuple[Any, ...], length: int) -> Any:
     return filled
 
 
-def _padded(steps: list[Any], length: int, dtype: Any) -> Any:
-    """Stack steps, [agent, …] each, to [agent, episode, step, …] with one episode."""
-    rows = np.zeros((steps[0].shape[0], 1, length, *steps[0].shape[1:]), dtype)
-    rows[:, 0, : len(steps)] = np.stack(steps, axis=1)
-    return rows
-
-
-def _single(value: int, dtype: Any) -> Any:
-    """Return a fact of the single episode: [episode]."""
-    return np.array([value], dtype)
-
-
 def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
     return map_episodes(lambda axis, *rows: np.concatenate(rows, axis=axis), *episodes)
+
+
+def episode_seed(run_seed: int, num_envs: int, episode: int) -> int:
+    """Return the environment's seed in an episode of a run, which need not be played for that."""
+    _, key_run = jax.random.split(jax.random.key(run_seed))  # as `RunParts.init` does
+    key_play, _ = jax.random.split(jax.random.fold_in(key_run, episode // num_envs))
+    return int(_round_seeds(jax.random.split(key_play, 3)[0], num_envs)[episode % num_envs])
 
 
 @functools.partial(Program, num_static=1)
 def _prepare(
     epsilon: RoundEpsilon, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return a round's keys, for playing and for learning, and ε in each of its steps."""
+) -> tuple[EpisodeKeys, jax.Array, jax.Array]:
+    """Return a round's keys, for playing as in the compiled loop and for learning, and ε in each of its steps."""
     key_play, key_learn = jax.random.split(jax.random.fold_in(key, num_rounds))
-    return key_play, key_learn, epsilon(num_rounds, num_env_steps)
+    key_reset, key_memory, key_steps = jax.random.split(key_play, 3)
+    seeds = _round_seeds(key_reset, epsilon.num_envs)
+    keys = EpisodeKeys(seeds, key_memory, jax.random.split(key_steps, epsilon.num_steps))
+    return keys, key_learn, epsilon(num_rounds, num_env_steps)
 
 
 @functools.partial(Program, num_static=1)
-def _episode_keys(limit: int, key: jax.Array) -> EpisodeKeys:
-    key_reset, key_memory, key_steps = jax.random.split(key, 3)
-    seed = jax.random.bits(key_reset, dtype=jnp.uint32) >> (32 - SEED_BITS)
-    return EpisodeKeys(seed, key_memory, jax.random.split(key_steps, limit))
+def own_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
+    """Return the keys of episodes each of which has its own; decisions, made for all of them at once, use the first."""
+    _, key_memory, key_steps = jax.random.split(keys[0], 3)
+    seeds = _seeds(jax.vmap(lambda key: jax.random.split(key, 3)[0])(keys))
+    return EpisodeKeys(seeds, key_memory, jax.random.split(key_steps, limit))
+
+
+def _round_seeds(key: jax.Array, num_envs: int) -> jax.Array:
+    return _seeds(key[None] if num_envs == 1 else jax.random.split(key, num_envs))
+
+
+def _seeds(keys: jax.Array) -> jax.Array:
+    return jax.vmap(lambda key: jax.random.bits(key, dtype=jnp.uint32))(keys) >> (32 - SEED_BITS)
 
 
 @functools.partial(Program, num_static=2)
@@ -203,7 +282,7 @@ def _first_turn(
     actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array, allowed: jax.Array
 ) -> Turn:
     # sharing's state is handed on beside the turn
-    return first_turn(actors, parameters, (), codes[None], limit, (), key, allowed[None])
+    return first_turn(actors, parameters, (), codes, limit, (), key, allowed)
 
 
 @functools.partial(Program, num_static=2, donate_argnums=(4,))
@@ -216,12 +295,12 @@ def _decide(
     epsilons: jax.Array,
     keys: jax.Array,
     number: int,
-    episode: int,
+    episodes: jax.Array,
 ) -> tuple[Turn, Kept, Traffic, Any]:
     """Return the turn with this step's decisions; the environment has not stepped yet."""
     key_act, _ = jax.random.split(keys[number])  # the other half is for the environment in the compiled loop
     turn = turn._replace(**kept._asdict())
-    moment = Moment(jnp.asarray(number), epsilons[number], jnp.asarray(episode)[None])
+    moment = Moment(jnp.asarray(number), epsilons[number], episodes)
     decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
     shared = decision.shared
     following = turn._replace(

@@ -21,9 +21,14 @@ from consmarl.viewer.packing import packed
 World = GridWorld[Any, Any, Any]
 
 
-def episode_block(recorded: RecordedEpisode, world: World | None, found: Absorbed | None) -> str:
-    """Return everything needed to replay an episode, packed; `world` is None if it cannot be drawn."""
-    facts: dict[str, Any] = {}
+def episode_block(
+    recorded: RecordedEpisode, world: World | None, found: Absorbed | None, pictures: Sequence[str] = ()
+) -> str:
+    """Return everything needed to replay an episode, packed; `world` is None if no painter of ours can draw it.
+
+    `pictures` are the environment's own, as data URLs, before each step and at the end.
+    """
+    facts: dict[str, Any] = {"pictures": list(pictures)} if pictures else {}
     arrays: dict[str, NDArray[Any]] = {}
     for group in ("steps", "requests", "teachers"):
         arrays |= {f"{group}/{name}": rows for name, rows in getattr(recorded, group).items()}

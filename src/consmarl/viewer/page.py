@@ -1,5 +1,6 @@
 """One self-contained HTML file that replays episodes; it loads nothing from the network."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -164,9 +165,9 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
     sharing, config, world = viewed.sharing, viewed.config, viewed.world
     first = viewed.episodes[0]
     episodes = []
-    for recorded in viewed.episodes:
+    for recorded, pictures in zip(viewed.episodes, viewed.pictures or itertools.repeat(()), strict=False):
         found = absorbed(recorded, sharing) if recorded.is_sharing else None
-        blocks.append(episode_block(recorded, world, found))
+        blocks.append(episode_block(recorded, world, found, pictures))
         episodes.append(
             {
                 "block": len(blocks) - 1,

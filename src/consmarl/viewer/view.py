@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from consmarl.environments import validation
+from consmarl.environments.foreign import is_foreign
+from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.configuration.config import TrainConfig
@@ -17,6 +19,7 @@ from consmarl.records import typed
 from consmarl.reports.runs import read_run
 from consmarl.sharing.options import Consult
 from consmarl.viewer.page import write_page
+from consmarl.viewer.replayed import pictures_of
 from consmarl.viewer.staging import played_episodes
 from consmarl.viewer.viewed import Viewed
 
@@ -35,6 +38,7 @@ def view(
     seed: int = 0,
     without_sharing: bool = False,
     consult: Consult | str | None = None,
+    trust: Trust = False,
 ) -> Path:
     """Write a page that replays episodes of one run, or of two side by side; return its path.
 
@@ -43,7 +47,8 @@ def view(
     same starts. `without_sharing` shows each staged episode of one run next to a copy in which nobody asks: all random
     numbers are the same, so any difference is due to the advice. `consult` lets agents consult each other in the greedy
     episodes of one run, shown next to the same episodes without consulting. The page is written into the (first) run's
-    directory unless `out` names another path.
+    directory unless `out` names another path. With `trust`, an environment from elsewhere, which is a program, plays
+    recorded episodes again and draws itself, if it can; otherwise its agents stand in a ring.
     """
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
@@ -54,7 +59,7 @@ def view(
     for number in episodes:
         validation.whole_number("each episode number", number, least=0)
     out = named[0] / VIEW if out is None else Path(out)
-    configs = [read_config(run) for run in named]
+    configs = [read_config(run, trust=trust) for run in named]
     if consult is not None:
         mode = typed("consult", Consult, consult)
         if without_sharing:
@@ -68,7 +73,8 @@ def view(
     for path, config in zip(named, configs, strict=True):
         found = [_read(path, number, config) for number in numbers]
         found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
-        viewed.append(Viewed(read_run(path), config, found))
+        pictures = pictures_of(config, found) if trust and is_foreign(config.env) else None
+        viewed.append(Viewed(read_run(path), config, found, pictures=pictures))
     return write_page(viewed, out)
 
 

@@ -26,6 +26,7 @@ class Viewed:
     name: str | None = None  # by default, whatever distinguishes it from the other run
     consult: Consult | None = None  # how agents consult each other in these episodes
     is_alone: bool = False  # whether the other side of the comparison consults
+    pictures: list[list[str]] | None = None  # of each episode, if the environment has drawn itself
 
     @cached_property
     def world(self) -> GridWorld[Any, Any, Any] | None:

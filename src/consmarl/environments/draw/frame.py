@@ -23,6 +23,7 @@ MARGIN = 12
 PANEL_WIDTH = 300
 BOARD_SIDE = 480  # approximate length of a board's longer side, in pixels
 ROW_HEIGHT = 24
+LONGEST_NAME = 40  # letters of an environment's name that are shown
 HEAD_HEIGHT = 92  # of the panel: title, step, return
 
 
@@ -106,7 +107,9 @@ def _draw_view(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, cell
 def draw_head(canvas: Canvas, world: Any, state: Any, status: Status, panel: Box) -> None:
     """Write what is played, for how long by now, and what it has brought."""
     num_steps = int(state.num_steps) if status.num_steps is None else status.num_steps
-    canvas.text((panel.left, panel.top + 10), world.id, 19)
+    name = world.id if len(world.id) <= LONGEST_NAME else f"…{world.id[1 - LONGEST_NAME :]}"
+    # long names of others' environments are written smaller, so that they end before the number of steps
+    canvas.text((panel.left, panel.top + 10), name, min(19, 380 // len(name)) if name else 19)
     canvas.text((panel.right, panel.top + 10), f"step {num_steps} of {world.episode_limit}", 13, INK, "rm")
     track = Box(panel.left, panel.top + 26, panel.right, panel.top + 32)
     canvas.gauge(track, num_steps / world.episode_limit, FAINT_INK)

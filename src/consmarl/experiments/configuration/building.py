@@ -27,7 +27,8 @@ def build_trainer(config: Settings) -> AnyTrainer:
     if is_foreign(config.env):
         foreign = foreign_world(config.env, **settings)
         check_steps(config.episodes, config.round_episodes, foreign)
-        return PythonTrainer(world=foreign, **_parts(resolved(config, foreign), foreign))
+        parts = _parts(resolved(config, foreign), foreign)
+        return PythonTrainer(world=foreign, num_envs=config.round_episodes, **parts)
     world = make(config.env, **settings)
     check_steps(config.episodes, config.round_episodes, world)
     parts = _parts(resolved(config, world), world)

@@ -55,11 +55,8 @@ def check_numbers(config: Settings) -> None:
 
 def check_world(config: Settings) -> None:
     """Refuse what a third-party environment does not support."""
-    for name in ("num_envs", "devices"):
-        number = getattr(config, name)
-        if is_foreign(config.env) and number not in (None, 1):
-            how = "one episode at a time" if name == "num_envs" else "on one device"
-            raise UsageError(f"{config.env} steps in Python, {how}: {name} must be 1, not {number}.")
+    if is_foreign(config.env) and config.devices != 1:
+        raise UsageError(f"{config.env} steps in Python, on one device: devices must be 1, not {config.devices}.")
 
 
 def check_fits_world(config: Settings, world: Any) -> None:

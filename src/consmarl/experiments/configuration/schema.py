@@ -99,8 +99,9 @@ class Settings:
     bootstrap_time_limit: bool | None = None
     """Whether to bootstrap when an episode only ran out of time [P: no]."""
     num_envs: int | None = None
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events [ours: 4, fewer if
-    `episodes` is not divisible by it, and 1 if the environment steps in Python or the method has no replay]."""
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events. Environments that
+    step in Python use one process for each core then [ours: 4, fewer if `episodes` is not divisible by it, and 1 if the
+    environment steps in Python or the method has no replay]."""
     report_every: int | None = None
     """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, at most
     200]."""

@@ -11,9 +11,9 @@ from typing import IO, NamedTuple
 
 from consmarl.experiments.directory import refuse_links
 from consmarl.experiments.interrupts import holding_interrupts
-from consmarl.experiments.processes import python_command, python_path
 from consmarl.files import FAILURE, LOG, explained
 from consmarl.json_files import read_json_object_if_any
+from consmarl.processes import python_command, python_path
 
 
 class Outcome(NamedTuple):

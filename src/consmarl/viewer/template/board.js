@@ -54,6 +54,8 @@ class Board {
       this.layers.below.innerHTML = this.shapes(episode, "below", step);
       this.layers.above.innerHTML = this.shapes(episode, "above", step);
       this.drawSeen(episode, step, chosen);
+    } else {
+      this.layers.below.replaceChildren(...this.ownPicture(episode, step));
     }
     places.forEach(({ x, y, radius }, agent) => {
       const token = this.tokens[agent];
@@ -65,6 +67,14 @@ class Board {
     const arrows = this.arrows(episode, step, places, chosen, allArrows);
     this.layers.arrows.replaceChildren(...arrows.drawn);
     return arrows.areMany;
+  }
+
+  // The environment's own picture, inside the ring of agents.
+  ownPicture(episode, step) {
+    const address = episode.facts.pictures?.[step];
+    if (!address) return [];
+    const side = this.width * 0.48, left = (this.width - side) / 2, top = (this.height - side) / 2;
+    return [make("image", { class: "own", x: left, y: top, width: side, height: side, href: address })];
   }
 
   shapes(episode, layer, step) {

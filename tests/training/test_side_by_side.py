@@ -1,0 +1,202 @@
+"""Several environments in Python at once: in one process and in several, the same episodes bit for bit."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from consmarl.environments.copies import Copies
+from consmarl.environments.foreign import ForeignWorld, foreign_world
+from consmarl.environments.pool import Pool, side_by_side
+from consmarl.errors import UsageError
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.metrics import row_of
+from consmarl.processes import python_path
+from tests.training.moody import Moody
+
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+ENV = "pettingzoo:tests.training.moody:Moody"
+NUM_ENVS = 4
+
+
+def config(**others):
+    return TrainConfig(
+        env=ENV, method="iql", episodes=40, num_envs=NUM_ENVS, hidden_size=4, batch_episodes=2, replay_episodes=16,
+        warmup_steps=0, **others,
+    )  # fmt: skip
+
+
+def is_there(pid):
+    """Whether a process runs, or waits to be asked how it ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def trained(num_workers):
+    trainer = dataclasses.replace(config().trainer(), num_workers=num_workers)
+    state, report = trainer.run(trainer.init(3), 4, is_recording=True)
+    parameters = trainer.learner.parameters(state.learner)
+    evaluated = trainer.evaluate(parameters, jax.random.key(1), NUM_ENVS + 2)
+    return trainer, jax.device_get((state._replace(key=()), report, evaluated))
+
+
+@pytest.fixture(scope="module")
+def in_one():
+    return trained(0)
+
+
+@pytest.fixture(scope="module")
+def in_two():
+    trainer, results = trained(2)
+    yield trainer, results
+    trainer.copies.close()
+
+
+def test_two_processes_play_what_one_plays(in_one, in_two):
+    assert isinstance(in_one[0].copies, Copies)
+    assert isinstance(in_two[0].copies, Pool)
+    leaves, others = (jax.tree.leaves(results) for _, results in (in_one, in_two))
+    assert len(leaves) == len(others)
+    for one, other in zip(leaves, others, strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def test_every_episode_is_what_it_would_be_alone(in_one):
+    """Each is played again by itself, from its seed and with the actions that were stored."""
+    _, (state, report, _) = in_one
+    stored, seeds = state.replay.episodes, report.counters.team["info_seed"].astype(int).ravel()
+    assert len(set(seeds.tolist())) == 16
+    assert set(stored.num_steps.tolist()) == {3, 4, 5, 6}
+    for slot, seed in enumerate(seeds.tolist()):
+        alone = ForeignWorld(Moody())
+        np.testing.assert_array_equal(stored.codes[:, slot, 0], alone.reset(seed))
+        length = stored.num_steps[slot]
+        for number in range(length):
+            step = alone.step(stored.actions[:, slot, number].astype(np.int32))
+            np.testing.assert_array_equal(stored.codes[:, slot, number + 1], step.codes)
+            np.testing.assert_array_equal(stored.rewards[:, slot, number], step.rewards)
+        assert (step.is_over, bool(stored.terminated[slot])) == (True, True)
+        for rest in (
+            stored.codes[:, slot, length + 1 :],
+            stored.actions[:, slot, length:],
+            stored.rewards[:, slot, length:],
+        ):
+            assert not rest.any()
+        assert report.counters.per_agent["info_hits"].reshape(16, 2)[slot].tolist() == list(alone.env.hits.values())
+
+
+def test_a_round_learns_as_often_as_it_plays(in_one):
+    _, (state, report, evaluated) = in_one
+    assert report.has_learned.shape == (4, NUM_ENVS)
+    assert report.has_learned.all()
+    assert (int(state.num_rounds), int(state.num_env_steps)) == (4, int(report.num_steps.sum()))
+    assert int(state.replay.num_added) == 4 * NUM_ENVS
+    assert evaluated.batch.num_steps.shape == (NUM_ENVS + 2,)  # the last round of an evaluation is not a whole one
+
+
+def test_evaluations_begin_alike_however_many_are_played_at_once(in_one):
+    trainer, (_, _, evaluated) = in_one
+    alone = dataclasses.replace(trainer, num_envs=1)
+    parameters = trainer.learner.parameters(trainer.init(3).learner)
+    again = alone.evaluate(parameters, jax.random.key(1), NUM_ENVS + 2)
+    np.testing.assert_array_equal(again.batch.codes[:, :, 0], evaluated.batch.codes[:, :, 0])
+    np.testing.assert_array_equal(again.counters.team["info_seed"], evaluated.counters.team["info_seed"])
+
+
+def test_numbers_in_infos_become_counters_with_harmless_names(in_one):
+    trainer, (_, report, _) = in_one
+    names = ["info_hits", "info_seed", "info__b_odd_name__b_", "info_loss"]
+    assert [each.name for each in trainer.world.metrics] == names
+    assert [each.title for each in trainer.world.metrics] == ["Hits", "Seed", "B odd name  b", "Loss"]
+    row = row_of(report)
+    # the last value in an episode, summed over agents, averaged over episodes
+    assert row["info_hits"] == round(float(report.counters.per_agent["info_hits"].sum(axis=-1).mean()), 6)
+    assert (row["info__b_odd_name__b_"], row["info_loss"]) == (0.5, 2.0)
+    assert trainer.metrics.counters(row)[-1].name == "info_loss"  # and not one of learning's
+
+
+def test_workers_know_nothing_of_jax_nor_of_the_terminal(in_two):
+    for pid in in_two[0].copies.pids:
+        assert "jaxlib" not in Path(f"/proc/{pid}/maps").read_text()
+        assert os.getpgid(pid) != os.getpgid(0)  # so that Ctrl-C is not for them
+
+
+@pytest.mark.parametrize(
+    ("mood", "said"),
+    [
+        (
+            "fails",
+            r"Moody failed with ValueError: I do not feel like it \(in .*moody.py, line \d+\): --num-envs 1 shows",
+        ),
+        ("dies", r"a process that played .*Moody was killed by SIGKILL: .* `consmarl resume` continues"),
+    ],
+)
+def test_what_goes_wrong_in_a_process_is_one_sentence_and_leaves_none_behind(mood, said):
+    pool = side_by_side(foreign_world(ENV, mood=mood), NUM_ENVS, 2)
+    pids = pool.pids
+    pool.reset([1, 2, 3, 4])
+    nothing = np.zeros((NUM_ENVS, 2), np.int32)
+    pool.step(nothing)
+    pool.step(nothing)
+    with pytest.raises(UsageError, match=said) as error:
+        pool.step(nothing)
+    assert "\n" not in str(error.value)
+    assert not any(map(is_there, pids))
+
+
+def test_processes_go_when_nobody_needs_them():
+    pool = side_by_side(foreign_world(ENV), 2, 2)
+    pids = pool.pids
+    assert all(map(is_there, pids))
+    del pool
+    assert not any(map(is_there, pids))
+
+
+def test_processes_end_with_the_one_that_started_them_even_in_the_middle_of_a_step():
+    code = f"""if True:
+        import numpy as np
+        from consmarl.environments.foreign import foreign_world
+        from consmarl.environments.pool import side_by_side
+        pool = side_by_side(foreign_world({ENV!r}, mood="sleeps"), 2, 2)
+        pool.reset([1, 2])
+        print(*pool.pids, flush=True)
+        for _ in range(3):
+            pool.step(np.zeros((2, 2), np.int32))
+    """
+    command = [sys.executable, "-P", "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": python_path()}) as parent:
+        pids = [int(each) for each in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        time.sleep(0.3)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, pids))
+
+
+def is_running(pid):
+    """Whether a process that is not our child runs; nobody may be there to bury it."""
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_cannot_be_made_in_another_process_is_played_here():
+    world = foreign_world(ENV, render_mode=np.float64(1.0))  # not a literal
+    assert isinstance(side_by_side(world, 2, 2), Copies)
+    with pytest.raises(UsageError, match=r"custom cannot be made again, .* ForeignWorld\(env, make=FUNCTION\)"):
+        side_by_side(ForeignWorld(Moody()), 2)
+    assert isinstance(side_by_side(ForeignWorld(Moody(), make=Moody), 2), Copies)
