@@ -2,7 +2,7 @@
 
 Who plays what makes no difference: an episode depends on its seed and on what agents do. Processes are started afresh
 (never forked from this one, which has JAX's threads), import what this one has imported and confirmed, hear nothing of
-Ctrl-C, and end when this one does, however it ends. See docs/decisions/0016-python-environments.md.
+Ctrl-C, and end when this one does, however it ends. See docs/decisions/0018-python-environments.md.
 """
 
 import ast
