@@ -107,7 +107,7 @@ def test_an_episode_is_the_packages_own(id, settings, facts):
         np.testing.assert_allclose(codes[:length, agent, : flat.shape[1]], flat, atol=1e-6)
         assert (np.asarray(codes)[:length, agent, flat.shape[1] :] == 0).all()
         np.testing.assert_allclose(outcomes.rewards[:length, agent], rewards[agent][:length], atol=1e-6)
-        count = world.game.action_counts[agent]
+        (count,) = world.game.actions.of_agents[agent].counts
         expected = np.ones((length, count)) if masks[agent] is None else np.asarray(masks[agent])[:length]
         np.testing.assert_array_equal(np.asarray(allowed)[:length, agent, :count], expected > 0)
         assert not np.asarray(allowed)[:length, agent, count:].any()

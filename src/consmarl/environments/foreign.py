@@ -2,6 +2,7 @@
 
 They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1. Agents that
 see less or have fewer actions than others are filled up to the largest, with zeros and with forbidden actions.
+Continuous actions are divided into bins, and those of several dimensions have a choice in each: see `actions`.
 """
 
 import functools
@@ -20,6 +21,7 @@ from pettingzoo import ParallelEnv
 from pettingzoo.utils.conversions import parallel_wrapper_fn
 
 from consmarl.environments import validation
+from consmarl.environments.actions import AgentActions, checked_bins, discrete, divided, several_discrete, team_actions
 from consmarl.environments.trust import refuse_unconfirmed
 from consmarl.errors import UsageError
 from consmarl.metrics import Metric
@@ -28,7 +30,6 @@ PETTINGZOO, FORAGING = "pettingzoo:", "lbforaging:"
 PREFIXES = (PETTINGZOO, FORAGING)
 OBSERVATION_KINDS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
 OBSERVATION, ACTION_MASK = "observation", "action_mask"  # of a Dict that holds both, as PettingZoo has it
-MOST_ACTIONS = 256  # replay keeps an action in a byte
 
 
 def is_foreign(id: str) -> bool:
@@ -44,16 +45,16 @@ def confirmation(id: str) -> str:
 def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
     """Return the environment named by an id: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`.
 
-    `settings` are passed to its factory, except for `episode_limit`, which is ours. Nothing is imported for an id
-    from a file unless the user has confirmed it.
+    `settings` are passed to its factory, except for `episode_limit` and `action_bins`, which are ours. Nothing is
+    imported for an id from a file unless the user has confirmed it.
     """
     refuse_unconfirmed(id)
-    episode_limit = settings.pop("episode_limit", None)
+    ours = (settings.pop("episode_limit", None), settings.pop("action_bins", None))
     if id.startswith(FORAGING):
         game = functools.partial(ForagingParallelEnv, id.removeprefix(FORAGING))
-        return ForeignWorld(_made(id, game, settings), id, episode_limit)
+        return ForeignWorld(_made(id, game, settings), id, *ours)
     module_name, _, function = id.removeprefix(PETTINGZOO).partition(":")
-    return ForeignWorld(_made(id, _factory(module_name, function or "parallel_env"), settings), id, episode_limit)
+    return ForeignWorld(_made(id, _factory(module_name, function or "parallel_env"), settings), id, *ours)
 
 
 def _factory(module_name: str, function: str) -> Any:
@@ -121,7 +122,7 @@ class ForeignStep(NamedTuple):
     rewards: NDArray[np.float32]  # [agent]
     is_over: bool
     terminated: bool  # it is over, and for every agent because its task was
-    allowed: NDArray[np.bool_]  # [agent, action], what each may do next; nothing if it is not there
+    allowed: NDArray[np.bool_]  # [agent, …, action], what each may do next; nothing if it is not there
 
 
 class ForeignWorld:
@@ -136,25 +137,34 @@ class ForeignWorld:
     masks_actions = True  # nobody tells in advance whether agents leave or actions are forbidden
     metrics: tuple[Metric, ...] = ()  # it has no counters
 
-    def __init__(self, env: ParallelEnv, id: str = "custom", episode_limit: int | None = None) -> None:
-        """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit."""
+    def __init__(
+        self,
+        env: ParallelEnv,
+        id: str = "custom",
+        episode_limit: int | None = None,
+        action_bins: int | None = None,
+    ) -> None:
+        """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit.
+
+        Continuous actions are divided into `action_bins` in every dimension.
+        """
         self.env, self.id = env, id
         self.agents = _agents_of(env, id)
         self.num_agents = len(self.agents)
         shown = [env.observation_space(agent) for agent in self.agents]
         self._is_dict = [_holds_mask(space) for space in shown]
         self._observation_spaces = [space[OBSERVATION] if _holds_mask(space) else space for space in shown]
-        action_spaces = [env.action_space(agent) for agent in self.agents]
         self.observation_size = _largest_observation(id, self._observation_spaces)
-        self.num_actions = _most_actions(id, action_spaces)
-        self._first_actions = [int(space.start) for space in action_spaces]
-        self._num_actions = [int(space.n) for space in action_spaces]
+        bins = checked_bins(action_bins)
+        self.actions = team_actions(id, [_actions(id, env.action_space(agent), bins) for agent in self.agents], bins)
+        self.num_actions, self.num_branches = self.actions.num_actions, self.actions.num_branches
+        self.choice_names = self.actions.names
         self.episode_limit = _limit_of(env, id, episode_limit)
         self.observation_scale = np.ones(self.observation_size, np.float32)
         self._codes = np.zeros((self.num_agents, self.observation_size), np.float32)
         self._is_playing = np.zeros(self.num_agents, bool)
         self._has_terminated = np.zeros(self.num_agents, bool)
-        self.allowed = np.zeros((self.num_agents, self.num_actions), bool)  # [agent, action], what each may do now
+        self.allowed = np.zeros_like(self.actions.exists)  # [agent, …, action], what each may do now
 
     def reset(self, seed: int) -> NDArray[np.float32]:
         """Begin an episode; return what is seen at first, [agent, code]."""
@@ -166,10 +176,10 @@ class ForeignWorld:
         return self._codes
 
     def step(self, actions: NDArray[np.int32]) -> ForeignStep:
-        """Let every agent that still plays act at once; `actions` [agent] count from 0."""
+        """Let every agent that still plays act at once; `actions` [agent, …] count from 0."""
         was_playing = self._is_playing.copy()
         playing = np.flatnonzero(was_playing).tolist()
-        chosen = {self.agents[index]: self._first_actions[index] + int(actions[index]) for index in playing}
+        chosen = {self.agents[index]: self.actions.action(index, actions[index]) for index in playing}
         observations, rewards, terminations, truncations, infos = self.env.step(chosen)
         gained = np.zeros(self.num_agents, np.float32)
         for index in playing:
@@ -188,17 +198,20 @@ class ForeignWorld:
     def _masks(
         self, observations: dict[str, Any], infos: dict[str, Any], is_there: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        allowed = np.zeros((self.num_agents, self.num_actions), bool)
+        allowed = self.actions.exists & is_there.reshape((-1,) + (1,) * (self.actions.exists.ndim - 1))
         for index in np.flatnonzero(is_there).tolist():
-            agent, count = self.agents[index], self._num_actions[index]
+            agent = self.agents[index]
             told = infos.get(agent, {}).get(ACTION_MASK)
             if self._is_dict[index] and agent in observations:
                 told = observations[agent][ACTION_MASK]
-            allowed[index, :count] = True if told is None else self._checked_mask(agent, told, count)
+            if told is not None:
+                own = self.actions.own_choices(index)
+                allowed[index][own] = self._checked_mask(agent, told, int(own.sum()))
         return allowed
 
     def _checked_mask(self, agent: str, told: Any, count: int) -> NDArray[np.bool_]:
-        mask = np.asarray(told)
+        # of several dimensions, a mask is a tuple of one for each, as Gymnasium has it, or all of them in one row
+        mask = np.concatenate(told) if isinstance(told, tuple) else np.asarray(told)
         if mask.shape != (count,) or not np.isin(mask, (0, 1)).all():
             raise UsageError(
                 f"the action_mask of {agent} in {self.id} is of {mask.dtype}{mask.shape}: it must be {count} zeros and "
@@ -247,14 +260,15 @@ def _largest_observation(id: str, each: list[Any]) -> int:
     return max(spaces.flatdim(space) for space in each)
 
 
-def _most_actions(id: str, each: list[Any]) -> int:
-    for space in each:
-        if not isinstance(space, spaces.Discrete):
-            raise UsageError(f"{id} is acted on by {space}: only Discrete actions can be learned.")
-    most = max(int(space.n) for space in each)
-    if most > MOST_ACTIONS:
-        raise UsageError(f"{id} has {most} actions: at most {MOST_ACTIONS} can be stored.")
-    return most
+def _actions(id: str, space: Any, bins: int | None) -> AgentActions:
+    """Return the choices in a space, Gymnasium's."""
+    if isinstance(space, spaces.Discrete):
+        return discrete(int(space.n), int(space.start))
+    if isinstance(space, spaces.MultiDiscrete):
+        return several_discrete(space.nvec, space.start, space.dtype)
+    if isinstance(space, spaces.Box):
+        return divided(id, space.low, space.high, space.shape, space.dtype, bins)
+    raise UsageError(f"{id} is acted on by {space}: only Discrete, MultiDiscrete and Box actions can be learned.")
 
 
 def _limit_of(env: ParallelEnv, id: str, asked: int | None) -> int:

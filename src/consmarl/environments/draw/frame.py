@@ -30,7 +30,7 @@ HEAD_HEIGHT = 92  # of the panel: title, step, return
 class Status:
     """What a state itself does not contain."""
 
-    actions: NDArray[Any] | None = None  # [agent], the last ones
+    actions: NDArray[Any] | None = None  # [agent, …], the last ones
     returns: NDArray[Any] | None = None  # [agent], rewards so far
     num_steps: int | None = None
 
@@ -132,7 +132,7 @@ def draw_agent_rows(canvas: Canvas, world: Any, state: Any, status: Status, pain
         middle = panel.top + HEAD_HEIGHT + (agent + 0.5) * ROW_HEIGHT
         draw_agent(canvas, Box(panel.left, middle - 10, panel.left + 20, middle + 10), agent)
         if status.actions is not None:
-            canvas.text((panel.left + 28, middle), world.action_names[int(status.actions[agent])], 13)
+            canvas.text((panel.left + 28, middle), world.name_of(status.actions[agent]), 13)
         space = _gauge_space(panel, middle)
         for gauge, place in _side_by_side(painter.gauges(world, state, agent), space):
             _draw_gauge(canvas, gauge, place)
