@@ -151,7 +151,8 @@ def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
     world.reset(0)
 
     def step() -> object:
-        taken = world.step(rng.integers(world.num_actions, size=world.num_agents, dtype=np.int32))
+        drawn = np.argmax(rng.random(world.allowed.shape) * world.allowed, axis=-1)  # among what is allowed
+        taken = world.step(drawn.astype(np.int32))
         return world.reset(0) if taken.is_over else taken.codes
 
     return step

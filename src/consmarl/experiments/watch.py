@@ -42,7 +42,7 @@ class Played(NamedTuple):
     """An episode, cut to its actual length."""
 
     states: Any  # [step + 1, …], starting with the initial state
-    actions: NDArray[Any]  # [step, agent]
+    actions: NDArray[Any]  # [step, agent, …]
     rewards: NDArray[Any]  # [step, agent]
 
     @property
@@ -147,7 +147,7 @@ def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes:
     for episode, length in enumerate(batch.num_steps.tolist()):
         yield Played(
             states=jax.tree.map(lambda rows, at=episode, length=length: rows[: length + 1, at], states),
-            actions=batch.actions[:, episode, :length].T,
+            actions=batch.actions[:, episode, :length].swapaxes(0, 1),
             rewards=batch.rewards[:, episode, :length].T,
         )
 

@@ -32,7 +32,7 @@ class Teachers(NamedTuple):
     key: jax.Array  # the learner's key in this step
 
     def act(self, memory: Any, codes: jax.Array, last_actions: jax.Array) -> tuple[Any, jax.Array]:
-        """Let all teachers act in the same situations: memory [teacher, row, …], codes [row, code], actions [row]."""
+        """Let all teachers act in the same situations: memory [teacher, row, …], codes [row, code], actions [row, …]."""
         num_agents = self.learner.spec.num_agents
 
         def everybodys(rows: jax.Array) -> jax.Array:
@@ -58,11 +58,13 @@ class Recall(NamedTuple):
     memory: Any  # [teacher, pair, …]
     num_steps: jax.Array  # int32 [pair], how many steps of the episode it covers
     codes: jax.Array  # [step, pair, code], what students observed
-    last_actions: jax.Array  # int32 [step, pair], their actions before that
+    last_actions: jax.Array  # int32 [step, pair, …], their actions before that
 
 
-def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int) -> Any:
-    """Return the initial recall for codes [agent, env, code]; () if teachers remember nothing."""
+def first_recall(
+    remember: TeacherMemory, memory: Any, codes: jax.Array, last_actions: jax.Array, episode_limit: int
+) -> Any:
+    """Return the initial recall for codes [agent, env, code] and actions [agent, env, …]; () if nothing is remembered."""
     if remember is not TeacherMemory.HISTORY:
         return ()
     num_agents, num_envs, size = codes.shape
@@ -77,7 +79,7 @@ def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode
         memory=jax.tree.map(of_every_student, memory),
         num_steps=jnp.zeros(num_pairs, jnp.int32),
         codes=jnp.zeros((episode_limit, num_pairs, size), codes.dtype),
-        last_actions=jnp.zeros((episode_limit, num_pairs), jnp.int32),
+        last_actions=jnp.zeros((episode_limit, num_pairs, *last_actions.shape[2:]), jnp.int32),
     )
 
 
@@ -126,7 +128,7 @@ def _noted(recall: Recall, place: Place) -> Recall:
     return recall._replace(
         codes=jax.lax.dynamic_update_index_in_dim(recall.codes, seen, place.step, 0),
         last_actions=jax.lax.dynamic_update_index_in_dim(
-            recall.last_actions, place.last_actions.reshape(-1), place.step, 0
+            recall.last_actions, place.last_actions.reshape(recall.last_actions.shape[1:]), place.step, 0
         ),
     )
 
