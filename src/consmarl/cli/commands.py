@@ -103,6 +103,8 @@ class View:
     """Show each staged episode next to a copy in which nobody asks, so that any difference is due to the advice."""
     consult: Consult | None = None
     """Let agents consult each other in greedy episodes, shown next to the same episodes played without consulting."""
+    dimension: int = 0
+    """Dimension of the actions to show, from 0, where they have several."""
 
     def run(self) -> None:
         """Write the page and print its path."""
@@ -117,6 +119,7 @@ class View:
             seed=self.seed,
             without_sharing=self.without_sharing,
             consult=self.consult,
+            dimension=self.dimension,
         )
         print(f"wrote {written}")
 

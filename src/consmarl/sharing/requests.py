@@ -135,9 +135,7 @@ def _num_branches(request: Request) -> int:
     return 1 if request.values.ndim == 1 else request.values.shape[0]
 
 
-def exchanged(
-    mechanism: Answering, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws
-) -> Exchange:
+def exchanged(mechanism: Answering, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
     """Return the outcome of the answers, in every dimension of an action by itself.
 
     With several, the student's record is [branch, …] and the teachers' [teacher, branch], but for what they say of all

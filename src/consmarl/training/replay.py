@@ -51,7 +51,9 @@ class Replay:
                 terminated=jnp.zeros(slots, bool),
                 epsilon=jnp.zeros((slots, steps), jnp.float32),
                 notes=jax.tree.map(lambda note: jnp.zeros((slots, *note.shape[1:]), note.dtype), self.notes),
-                allowed=jnp.zeros((agents, slots, steps + 1, *branches, self.num_masked), bool) if self.num_masked else None,
+                allowed=jnp.zeros((agents, slots, steps + 1, *branches, self.num_masked), bool)
+                if self.num_masked
+                else None,
             ),
             num_added=jnp.zeros((), jnp.int32),
         )
