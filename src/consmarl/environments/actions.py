@@ -123,7 +123,7 @@ class TeamActions:
         return rows.reshape(len(rows), *branch_axis(self.num_branches), self.num_actions)
 
     def own_choices(self, agent: int) -> NDArray[np.bool_]:
-        """Return which choices one agent has, without those in dimensions that it lacks: [action] or [branch, action]."""
+        """Return which choices one agent has, [..., action], without those in dimensions that it lacks."""
         own = self.exists[agent].copy()
         if self.num_branches > 1:
             own[len(self.of_agents[agent].counts) :] = False

@@ -105,7 +105,7 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
 
     @property
     def num_branches(self) -> int:
-        """Number of dimensions of an action, each with `num_actions` choices; where it is 1, arrays have no such axis."""
+        """Number of dimensions of an action, with `num_actions` choices each; for a single one arrays have no axis."""
         return 1
 
     @property

@@ -127,7 +127,7 @@ class TDLearner(RecurrentQ[QState]):
     def continues(self, batch: EpisodeBatch) -> jax.Array:
         """Return 1 where a value follows the step: [step, episode].
 
-        `batch.allowed` is one agent's, [episode, step + 1, …, action], or None. Nothing follows for an agent that leaves.
+        `batch.allowed` is one agent's, [episode, step + 1, …], or None. Nothing follows for an agent that leaves.
         """
         limit = batch.rewards.shape[-1]
         goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)

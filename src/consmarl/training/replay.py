@@ -42,6 +42,7 @@ class Replay:
         """Return an empty buffer."""
         agents, slots, steps = self.num_agents, self.capacity, self.episode_limit
         branches = branch_axis(self.num_branches)
+        masks = (agents, slots, steps + 1, *branches, self.num_masked)
         return ReplayState(
             EpisodeBatch(
                 codes=jnp.zeros((agents, slots, steps + 1, self.observation_size), self.code_dtype),
@@ -51,9 +52,7 @@ class Replay:
                 terminated=jnp.zeros(slots, bool),
                 epsilon=jnp.zeros((slots, steps), jnp.float32),
                 notes=jax.tree.map(lambda note: jnp.zeros((slots, *note.shape[1:]), note.dtype), self.notes),
-                allowed=jnp.zeros((agents, slots, steps + 1, *branches, self.num_masked), bool)
-                if self.num_masked
-                else None,
+                allowed=jnp.zeros(masks, bool) if self.num_masked else None,
             ),
             num_added=jnp.zeros((), jnp.int32),
         )

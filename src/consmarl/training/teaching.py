@@ -32,7 +32,7 @@ class Teachers(NamedTuple):
     key: jax.Array  # the learner's key in this step
 
     def act(self, memory: Any, codes: jax.Array, last_actions: jax.Array) -> tuple[Any, jax.Array]:
-        """Let all teachers act in the same situations: memory [teacher, row, …], codes [row, code], actions [row, …]."""
+        """Let all teachers act in the same situations: memory [teacher, row, …], codes [row, code], actions [row]."""
         num_agents = self.learner.spec.num_agents
 
         def everybodys(rows: jax.Array) -> jax.Array:
@@ -64,7 +64,7 @@ class Recall(NamedTuple):
 def first_recall(
     remember: TeacherMemory, memory: Any, codes: jax.Array, last_actions: jax.Array, episode_limit: int
 ) -> Any:
-    """Return the initial recall for codes [agent, env, code] and actions [agent, env, …]; () if nothing is remembered."""
+    """Return the initial recall for codes [agent, env, code], actions [agent, env, …]; () if none is needed."""
     if remember is not TeacherMemory.HISTORY:
         return ()
     num_agents, num_envs, size = codes.shape
