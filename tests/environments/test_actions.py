@@ -7,7 +7,6 @@ from pettingzoo import ParallelEnv
 
 from consmarl.environments.actions import TeamActions, discrete, divided, several_discrete
 from consmarl.environments.foreign import ForeignWorld
-from consmarl.environments.registry import make
 from consmarl.errors import UsageError
 
 
@@ -142,16 +141,3 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(space, bins, said):
     with pytest.raises(UsageError) as error:
         ForeignWorld(Knobs(space), action_bins=bins)
     assert said in str(error.value)
-
-
-def test_jaxmarls_continuous_actions_have_several_dimensions():
-    pytest.importorskip("jaxmarl")
-    world = make("jaxmarl:MPE_simple_spread_v3", action_type="Continuous", action_bins=3)
-    assert (world.num_branches, world.num_actions, world.masks_actions) == (5, 3, False)
-    assert world.choice_names == (("0", "0.5", "1"),) * 5
-    assert world.name_of(np.array([0, 1, 2, 0, 0])) == "0, 0.5, 1, 0, 0"
-    # listeners push in five dimensions, and speakers say something in three
-    unlike = make("jaxmarl:MPE_simple_speaker_listener_v4", action_type="Continuous", action_bins=3)
-    assert unlike.masks_actions
-    with pytest.raises(UsageError, match="no continuous actions to divide into bins: leave action_bins out"):
-        make("jaxmarl:MPE_simple_spread_v3", action_bins=3)

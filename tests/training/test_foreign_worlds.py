@@ -84,7 +84,7 @@ def handmade(monkeypatch, tmp_path):
     module.endless, module.nobody, module.constant, module.dict, module.system = Handmade, Nobody, 5, dict, os.system
     module.elsewhere = nothing
     module.nothing = lambda: {}
-    module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
+    module.boxes = lambda: Choosing(acted=[spaces.Box(0, np.inf, (2,))] * 2)
     module.dicts = lambda: Choosing([spaces.Dict({"mask": spaces.Discrete(2)})] * 2)
     module.pictures = lambda: Choosing([spaces.Box(0, 255, (8, 8, 3), np.uint8)] * 2)
     module.many_moves = lambda: Choosing(acted=[spaces.Discrete(257)] * 2)
@@ -117,7 +117,7 @@ def handmade(monkeypatch, tmp_path):
         ("pettingzoo:builtins:exec", r"builtins is part of Python itself"),
         ("pettingzoo:handmade:nobody", r"does not say who may play"),
         ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
-        ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),
+        ("pettingzoo:handmade:boxes", r"is acted on by a Box without finite ends"),
         ("pettingzoo:handmade:dicts", r"is observed as Dict.*: only Box, Discrete and MultiDiscrete"),
         ("pettingzoo:handmade:pictures", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:many_moves", r"has 257 actions: at most 256"),
