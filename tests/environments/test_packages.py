@@ -155,7 +155,7 @@ def test_a_run_trains_resumes_is_recorded_viewed_and_watched(tmp_path, capsys):
     assert main([*words, "--out", str(run)]) == 0
     assert f"consmarl watch {run}" in capsys.readouterr().out
     assert main([*words, "--out", str(again)]) == 0
-    for file in ("result.json", "policy.safetensors", "checkpoints/000000016"):
+    for file in ("result.json", "policy.safetensors", "checkpoints/checkpoint-000000016"):
         for path in sorted(again.glob(f"{file}*")):
             path.unlink() if path.is_file() else [each.unlink() for each in path.iterdir()] and path.rmdir()
     assert main(["resume", str(again)]) == 0

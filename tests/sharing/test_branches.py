@@ -69,7 +69,7 @@ def test_every_dimension_is_absorbed_as_an_action_of_its_own():
                 np.testing.assert_allclose(told.worst_probability[teacher, branch], worst_chance, rtol=1e-4)
                 np.testing.assert_allclose(told.prestige[teacher, branch], prestige, rtol=1e-4)
     assert num_compared > 100
-    assert 0 < num_advised
+    assert num_advised > 0
 
 
 def test_who_may_teach_is_decided_by_the_means_of_the_maxima():

@@ -119,7 +119,7 @@ def test_methods_that_cannot_are_refused_and_those_that_can_are_named(aim, metho
     with pytest.raises(UsageError) as error:
         TrainConfig(env=aim, method=method, episodes=8, num_envs=2).trainer()
     assert str(error.value) == (
-        f"actions in aim have 2 dimensions, which method {method} cannot choose in: choose one of iql, cons, adhoc-td, "
+        f"actions in aim have 2 dimensions, which method {method} cannot choose in: choose one of iql, adhoc-td, cons, "
         "seql, vdn."
     )
 
@@ -127,7 +127,7 @@ def test_methods_that_cannot_are_refused_and_those_that_can_are_named(aim, metho
 SMALL = ("--hidden-size", "4", "--batch-episodes", "2", "--replay-episodes", "16", "--warmup-steps", "0",
          "--evaluation-episodes", "2", "--final-episodes", "2", "--no-tensorboard", "--episodes", "16", "--num-envs",
          "2", "--report-every", "8", "--checkpoint-every", "8", "--share.start-episode", "0", "--share.ask-scale",
-         "0.01", "--share.ask-gate", "always", "--record", "12")  # fmt: skip
+         "0.01", "--share.ask-gate", "always", "--record", "4", "12")  # fmt: skip
 
 
 def rows(run):
@@ -142,7 +142,7 @@ def test_a_run_shares_resumes_is_evaluated_and_viewed(aim, tmp_path, capsys):
     shutil.copytree(run, again)
     for path in (again / "result.json", again / "policy.safetensors"):
         path.unlink()
-    shutil.rmtree(again / "checkpoints" / "000000016")
+    shutil.rmtree(again / "checkpoints" / "checkpoint-000000016")
     assert main(["resume", str(again)]) == 0
     assert rows(again) == rows(run)
     assert (again / "policy.safetensors").read_bytes() == (run / "policy.safetensors").read_bytes()
@@ -175,7 +175,7 @@ def test_environments_in_python_are_played_in_several_dimensions():
     assert state.replay.episodes.actions.shape == (2, 4, 3, 2)
     assert state.replay.episodes.allowed.shape == (2, 4, 4, 2, 3)
     assert len({tuple(each["left"].tolist()) for each in env.received}) > 1
-    other, _ = trainer.run(trainer.init(0), 2)
-    other, _ = trainer.run(other, 2)
+    other, _ = trainer.run(trainer.init(0), 2, is_recording=True)
+    other, _ = trainer.run(other, 2, is_recording=True)
     np.testing.assert_array_equal(other.replay.episodes.actions, state.replay.episodes.actions)
     np.testing.assert_array_equal(other.learner.online.head_weights, state.learner.online.head_weights)
