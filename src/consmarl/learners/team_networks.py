@@ -105,9 +105,9 @@ class TeamNetworks:
         num_envs = codes.shape[1]
         flat_hidden, flat_outputs = step_drqn(single, _joined(memory.hidden), _joined(inputs))
         apart = (self.spec.num_agents, num_envs, -1)
+        memory = memory._replace(hidden=flat_hidden.reshape(apart))
         values = self.values(flat_outputs)
-        by_agent = values.reshape(*apart[:2], *values.shape[1:])
-        return memory._replace(hidden=flat_hidden.reshape(apart)), by_agent
+        return memory, values.reshape(*apart[:2], *values.shape[1:])
 
     def values(self, outputs: jax.Array) -> jax.Array:
         """Return action values from the outputs of a network: [..., action], or [..., branch, action]."""

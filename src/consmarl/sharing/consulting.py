@@ -75,7 +75,7 @@ class Consulting(Sharing):
         asked = ready.ask_teachers(students, envs)  # [teacher, pair, …, action]
         values = jnp.moveaxis(asked.reshape(num_agents, num_agents, num_envs, *asked.shape[2:]), 0, 2)
         # the student's own network would repeat its values, up to rounding
-        is_self = of_every_branch(jnp.eye(num_agents, dtype=bool)[:, None, :], values)
+        is_self = jnp.expand_dims(jnp.eye(num_agents, dtype=bool), (1, *range(3, values.ndim)))
         values = jnp.where(is_self, situation.values[:, :, None], values)  # [student, env, teacher, …, action]
         allowed = None if situation.allowed is None else choices(situation.allowed)  # [student, env, …, action]
         values = only_allowed(values, None if allowed is None else allowed[:, :, None])

@@ -176,7 +176,8 @@ def work_off(
         return _answer_some(mechanism, key, asked, ask_teachers, numbers, outcome)
 
     nothing = jnp.zeros(num_pairs, jnp.int32)
-    in_branches = jnp.zeros((num_pairs, *asked.situation.actions.shape[2:]), jnp.int32)
+    num_branches = asked.situation.num_branches
+    in_branches = nothing if num_branches == 1 else jnp.zeros((num_pairs, num_branches), jnp.int32)
     records = _blank_records(mechanism, asked.situation, num_pairs) if is_recording else ()
     first = Outcome(jnp.zeros((), jnp.int32), answers_left, in_branches, in_branches.astype(bool), nothing, nothing,
                     records)  # fmt: skip

@@ -95,7 +95,7 @@ def _merged(
     is_exploring: jax.Array, is_starting: jax.Array, proposals: jax.Array, scores: jax.Array, state: Any
 ) -> Choice:
     best = jnp.argmax(scores, axis=-1)
-    takes_proposal = of_every_branch(is_exploring, best)
+    takes_proposal, proposals = (of_every_branch(each, best) for each in (is_exploring, proposals))
     return Choice(jnp.where(takes_proposal, proposals, best).astype(jnp.int32), is_exploring, is_starting, state)
 
 
@@ -340,4 +340,4 @@ class Greedy(Exploration):
         """Never explore."""
         del key, epsilon
         nowhere = jnp.zeros(scores.shape[:2], bool)
-        return _merged(nowhere, nowhere, jnp.zeros(scores.shape[:-1], bool).astype(jnp.int32), scores, state)
+        return _merged(nowhere, nowhere, nowhere.astype(jnp.int32), scores, state)
