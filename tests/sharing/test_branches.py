@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from consmarl import Advisor, UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
@@ -180,3 +181,65 @@ def test_consulting_scores_every_dimension_by_itself(mode):
                     assert votes[int(shared.actions[student, env, branch])] == votes.max()
             if mode in (Consult.BEST, Consult.CONS) and not answers.any():
                 np.testing.assert_array_equal(shared.actions[student, env], rows[student].argmax(axis=1))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def compiled_step(mechanism, key, situation, told, state, memory):
+    return mechanism.share(key, situation, asking_everybody(told), state, memory)
+
+
+def test_an_advisor_agrees_with_the_compiled_mechanism():
+    mechanism = Cons(start_episode=0, ask_scale=0.01, eligibility="anyone", initial_places=256)
+    advisor = Advisor(AGENTS, ACTIONS, mechanism, num_dimensions=BRANCHES)
+    state, memory = mechanism.init(AGENTS, ACTIONS), mechanism.begin(AGENTS, 1, 10)
+    rng, num_kept = np.random.default_rng(7), 0
+    advisor.begin_episode()
+    advisor.begin_episode()
+    for step in range(10):
+        told = rng.normal(size=(AGENTS, AGENTS, 1, BRANCHES, ACTIONS)).astype(np.float32)
+        told[..., 1, :] *= rng.random() < 0.5  # where nobody prefers anything, nothing can be learned
+        own = told[np.arange(AGENTS), np.arange(AGENTS)]
+        actions = rng.integers(0, ACTIONS, (AGENTS, 1, BRANCHES)).astype(np.int32)
+        situation = a_situation(own, actions)._replace(episode=jnp.ones(1, jnp.int32), step=jnp.int32(step))
+        key = jax.random.key(step)
+        shared = compiled_step(mechanism, key, situation, told, state, memory)
+        state, memory = shared.state, shared.memory
+        codes = np.asarray(situation.codes)[:, 0]
+        plain = jax.tree.map(np.asarray, situation)
+        decided = advisor.decide(key, plain, codes, lambda j, i, _seen, told=told: told[j, i, 0])
+        np.testing.assert_array_equal(decided, shared.actions[:, 0])
+        assert advisor.is_advised.tolist() == (shared.traffic.advised[:, 0] == 1).tolist()
+        assert advisor.requests_left.tolist() == state.requests_left.tolist()
+        num_kept += sum(not each.student.is_advised.all() for each in advisor.exchanges.values())
+    assert num_kept > 0
+
+
+def test_an_advisor_remembers_and_refuses_in_several_dimensions():
+    mechanism = Cons(start_episode=0, ask_scale=1e-6, teacher_memory="history", eligibility="anyone")
+    advisor, again = (Advisor(2, 3, mechanism, num_dimensions=2) for _ in range(2))
+    rng, shown = np.random.default_rng(8), []
+
+    def ask(teacher, student, history):
+        del teacher, student
+        shown.append(history.last_actions)
+        return np.array([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]])
+
+    advisor.begin_episode()
+    advisor.begin_episode()
+    chosen = [advisor.advise(np.eye(2, dtype=np.uint8), np.zeros((2, 2, 3)), np.ones((2, 2), int), ask)
+              for _ in range(2)]  # fmt: skip
+    assert shown[0].tolist() == [[-1, -1]]
+    assert shown[-1].tolist() == [[-1, -1], chosen[0][1].tolist()]
+    again.load_state_dict(advisor.state_dict())
+    for each in (advisor, again):
+        each.advise(np.eye(2, dtype=np.uint8), np.zeros((2, 2, 3)), np.ones((2, 2), int), ask)
+    assert shown[-1].tolist() == shown[-3].tolist()
+    values = rng.normal(size=(2, 2, 3))
+    with pytest.raises(UsageError, match=r"actions must be 2 × 2 whole numbers from 0 to 2"):
+        advisor.advise(np.eye(2, dtype=np.uint8), values, np.ones(2, int), ask)
+    mask = np.ones((2, 2, 3), bool)
+    mask[1, 0, 1] = False
+    with pytest.raises(UsageError, match="agent 1 means to do"):
+        advisor.advise(np.eye(2, dtype=np.uint8), values, np.ones((2, 2), int), ask, allowed=mask)
+    with pytest.raises(UsageError, match=r"2 agents with 3 × 2 actions, and this Advisor has 2 with 3\."):
+        Advisor(2, 3, mechanism).load_state_dict(advisor.state_dict())
