@@ -109,8 +109,8 @@ class RecordedEpisode:
             }
 
         header = self.header | {CHOICES: self.header[CHOICES][dimension]}
-        each = (sliced(group, getattr(self, group)) for group in ("steps", "requests", "teachers"))
-        return RecordedEpisode(header, *each, self.world)
+        steps, requests, teachers = (sliced(group, getattr(self, group)) for group in ("steps", "requests", "teachers"))
+        return RecordedEpisode(header, steps, requests, teachers, self.world)
 
     @property
     def is_sharing(self) -> bool:
@@ -213,7 +213,7 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 
 def _check_choices(path: Path, header: dict[str, Any], shape: tuple[int, ...]) -> None:
     """Refuse names that do not belong to the choices, [dimension, choice]."""
-    named = header.get(CHOICES)
+    named: Any = header.get(CHOICES)
     if len(shape) == 1 and named is None:
         return
     is_named = isinstance(named, list) and all(isinstance(row, list) and len(row) == shape[-1] for row in named)

@@ -126,16 +126,15 @@ def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, l
     by_agent = codes.swapaxes(0, 1)
     memory = actors.learner.begin(parameters, key, by_agent)
     num_branches = actors.learner.spec.num_branches
-    nothing_yet = jnp.full((num_agents, num_envs, *branch_axis(num_branches)), -1, jnp.int32)
     return Turn(
         states=states,
         codes=codes,
         memory=memory,
-        last_actions=nothing_yet,
+        last_actions=jnp.full((num_agents, num_envs, *branch_axis(num_branches)), -1, jnp.int32),
         exploration=_first_exploration(actors.exploration, num_agents, num_envs, num_branches),
         sharing=sharing,
         sharing_memory=actors.sharing.begin(num_agents, num_envs, limit),
-        recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, nothing_yet, limit),
+        recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, limit, num_branches),
         is_live=jnp.ones(num_envs, bool),
         allowed=allowed,
     )

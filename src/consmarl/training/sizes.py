@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from consmarl.environments.branches import branch_axis
 from consmarl.training.parts import RunParts
 from consmarl.training.teaching import first_recall
 
@@ -29,8 +28,7 @@ def recall_bytes(parts: RunParts) -> int:
 
     def before_the_first_step(key: jax.Array, codes: jax.Array) -> Any:
         memory = learner.begin(learner.parameters(learner.init(key)), key, codes)
-        nothing_yet = jnp.zeros((*codes.shape[:2], *branch_axis(world.num_branches)), jnp.int32)
-        return first_recall(parts.sharing.teacher_memory, memory, codes, nothing_yet, world.episode_limit)
+        return first_recall(parts.sharing.teacher_memory, memory, codes, world.episode_limit, world.num_branches)
 
     return tree_bytes(jax.eval_shape(before_the_first_step, jax.random.key(0), codes))
 

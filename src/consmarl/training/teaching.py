@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.branches import branch_axis
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
@@ -62,9 +63,9 @@ class Recall(NamedTuple):
 
 
 def first_recall(
-    remember: TeacherMemory, memory: Any, codes: jax.Array, last_actions: jax.Array, episode_limit: int
+    remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int, num_branches: int = 1
 ) -> Any:
-    """Return the initial recall for codes [agent, env, code], actions [agent, env, …]; () if none is needed."""
+    """Return the initial recall for codes [agent, env, code]; () if teachers remember nothing."""
     if remember is not TeacherMemory.HISTORY:
         return ()
     num_agents, num_envs, size = codes.shape
@@ -79,7 +80,7 @@ def first_recall(
         memory=jax.tree.map(of_every_student, memory),
         num_steps=jnp.zeros(num_pairs, jnp.int32),
         codes=jnp.zeros((episode_limit, num_pairs, size), codes.dtype),
-        last_actions=jnp.zeros((episode_limit, num_pairs, *last_actions.shape[2:]), jnp.int32),
+        last_actions=jnp.zeros((episode_limit, num_pairs, *branch_axis(num_branches)), jnp.int32),
     )
 
 
