@@ -7,15 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from consmarl.environments.actions import divided
-from consmarl.environments.interface import Counters, Environment, Outcome
-from tests.probes.worlds import ProbeState
+from tests.probes.worlds import Probe
 
 BINS = 5
 NUM_TARGETS = 4
 
 
 @dataclass(frozen=True)
-class Aim(Environment):
+class Aim(Probe):
     """A Box of several dimensions from −1 to 1; the reward is −Σ (a − target)², and 0 is the best possible.
 
     The target is one of the bins in every dimension, drawn anew in every episode and shown one-hot. With `lacks`, the
@@ -59,26 +58,12 @@ class Aim(Environment):
     def generate_layout(self, key):
         return jax.random.randint(key, (), 0, NUM_TARGETS)
 
-    def begin(self, layout):
-        return ProbeState(layout, jnp.zeros((), jnp.int32))
-
-    def draw(self, key):
-        del key
-        return ()
-
     def observe(self, state):
         shown = jnp.arange(NUM_TARGETS) == state.cue
         return jnp.broadcast_to(shown[None], (self.num_agents, NUM_TARGETS)).astype(jnp.uint8)
 
-    def advance(self, state, actions, draws):
-        del draws
+    def rewards(self, state, actions):
         values, dimensions = self.values(), jnp.arange(self.num_dimensions)
         taken = values[dimensions[None], actions.reshape(self.num_agents, self.num_dimensions)]
         wanted = values[dimensions, jnp.asarray(self.targets())[state.cue]]
-        rewards = -jnp.sum((taken - wanted[None]) ** 2, axis=-1)
-        state = state._replace(num_steps=state.num_steps + 1)
-        return state, Outcome(rewards, jnp.zeros((), bool), state.num_steps >= self.episode_limit)
-
-    def counters(self, state):
-        del state
-        return Counters({}, {})
+        return -jnp.sum((taken - wanted[None]) ** 2, axis=-1)

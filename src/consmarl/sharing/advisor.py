@@ -285,11 +285,9 @@ class Advisor:
         if allowed.shape != shape or not (allowed.dtype == bool or np.isin(allowed, (0, 1)).all()):
             raise UsageError(f"allowed must be booleans of shape {shape}, not {allowed.dtype}{allowed.shape}.")
         allowed = allowed.astype(bool)
-        is_fine: Any = (
-            np.take_along_axis(allowed, intended[..., None], axis=-1).reshape(self.num_agents, -1).all(axis=1)
-        )
+        is_fine = np.take_along_axis(allowed, intended[..., None], axis=-1).reshape(self.num_agents, -1)
         for agent in np.flatnonzero(allowed.reshape(self.num_agents, -1).any(axis=1)).tolist():
-            if not is_fine[agent]:
+            if not is_fine[agent].all():
                 raise UsageError(f"agent {agent} means to do {intended[agent]}, which it is not allowed to.")
         return allowed[:, None]
 

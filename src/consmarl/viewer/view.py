@@ -66,27 +66,14 @@ def view(
     elif without_sharing:
         viewed = _with_and_without(named, configs, episodes, staged, greedy, seed)
     else:
-        viewed = _of_runs(named, configs, episodes, staged, greedy, seed)
+        _check_comparable(named, configs)
+        numbers = _recorded_numbers(named, episodes, is_optional=staged + greedy > 0)
+        viewed = []
+        for path, config in zip(named, configs, strict=True):
+            found = [_read(path, number, config) for number in numbers]
+            found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
+            viewed.append(Viewed(read_run(path), config, found))
     return write_page([each.in_dimension(dimension) for each in viewed], out)
-
-
-def _of_runs(
-    named: Sequence[Path],
-    configs: Sequence[TrainConfig],
-    episodes: Sequence[int],
-    staged: int,
-    greedy: int,
-    seed: int,
-) -> list[Viewed]:
-    """Return recorded and other episodes of one run or two."""
-    _check_comparable(named, configs)
-    numbers = _recorded_numbers(named, episodes, is_optional=staged + greedy > 0)
-    viewed = []
-    for path, config in zip(named, configs, strict=True):
-        found = [_read(path, number, config) for number in numbers]
-        found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
-        viewed.append(Viewed(read_run(path), config, found))
-    return viewed
 
 
 def _with_and_without(
