@@ -1,5 +1,6 @@
 """Acting and learning where actions have several dimensions, from exploration to files."""
 
+import json
 import shutil
 
 import jax
@@ -140,7 +141,7 @@ def test_a_run_shares_resumes_is_evaluated_and_viewed(aim, tmp_path, capsys):
     shutil.rmtree(again / "checkpoints" / "checkpoint-000000016")
     assert main(["resume", str(again)]) == 0
     assert_same_run(again, run)
-    assert sum(row.get("requests", 0) for row in rows(run)) > 0  # a row of no requests has none
+    assert sum(row.get("requests", 0) for row in rows(run)) > 0
     recorded = read_episode(episode_path(run, 12))
     assert recorded.num_dimensions == 2
     assert recorded.steps["action"].shape == (2, 2, 2)
@@ -150,9 +151,22 @@ def test_a_run_shares_resumes_is_evaluated_and_viewed(aim, tmp_path, capsys):
     page = (run / "exchange.html").read_text()
     assert "Actions have 2 dimensions, and this page shows the choices in dimension 1" in page
     assert '"-0.5"' in page
+    assert_refuses_other_names(episode_path(run, 12))
     capsys.readouterr()
     assert main(["view", str(run), "--dimension", "2"]) == 2
     assert "have dimensions 0 to 1: there is no dimension 2 to view." in capsys.readouterr().err.replace("\n", " ")
+
+
+def assert_refuses_other_names(path):
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(str(arrays["header"]))
+    for names, said in ((None, "does not name the choices"), ([["a"] * BINS], "does not name the choices"),
+                        ([[1] * BINS] * 2, "not words")):  # fmt: skip
+        damaged = path.with_name("damaged.npz")
+        np.savez(damaged, **arrays | {"header": np.array(json.dumps(header | {"choices": names}))})
+        with pytest.raises(UsageError, match=said):
+            read_episode(damaged)
 
 
 def test_environments_in_python_are_played_in_several_dimensions():
