@@ -71,7 +71,7 @@ FAULTS = (
           "num_stored > self.warmup_steps", LOOP),
     Fault("training/exploration.py", "num_left = jnp.where(begins, length - 1,", "num_left = jnp.where(begins, length,",
           LOOP),
-    Fault("training/exploration.py", "jnp.where(as_one, what[:1], what[1:])", "jnp.where(as_one, what[1:], what[1:])",
+    Fault("training/exploration.py", "jnp.where(of_every_branch(as_one, what), what[:1], what[1:])", "jnp.where(of_every_branch(as_one, what), what[1:], what[1:])",
           LOOP),
     Fault("training/rollout.py", "is_live = turn.is_live & ~outcomes.done", "is_live = ~outcomes.done", LOOP),
     Fault("training/rollout.py", "ends_by_task = turn.is_live & outcomes.terminated",
