@@ -117,6 +117,8 @@ def test_an_actions_value_is_the_mean_over_its_dimensions():
     rng = np.random.default_rng(3)
     values, taken = rng.normal(size=(4, 2, BRANCHES, ACTIONS)), rng.integers(0, ACTIONS, (4, 2, BRANCHES))
     taken[2, 0] = values[1, 0].argmax(axis=-1)  # once the best in both dimensions
+    taken[3, 1] = values[2, 1].argmax(axis=-1)  # and once in the first alone
+    taken[3, 1, 1] = values[2, 1, 1].argmin()
     following = over_branches(following_best(jnp.asarray(values), jnp.asarray(taken)), BRANCHES)
     for step in range(3):
         for episode in range(2):
@@ -127,6 +129,7 @@ def test_an_actions_value_is_the_mean_over_its_dimensions():
             np.testing.assert_allclose(following.shortfall[step, episode], best - mine, rtol=1e-4, atol=1e-6)
             assert bool(following.is_best[step, episode]) == all(rows.argmax(axis=-1) == chosen)
     assert following.is_best[1, 0]
+    assert not following.is_best[2, 1]
 
 
 def test_forbidden_choices_and_absent_agents_carry_no_loss():
