@@ -107,10 +107,34 @@ def test_an_episode_is_the_packages_own(id, settings, facts):
         np.testing.assert_allclose(codes[:length, agent, : flat.shape[1]], flat, atol=1e-6)
         assert (np.asarray(codes)[:length, agent, flat.shape[1] :] == 0).all()
         np.testing.assert_allclose(outcomes.rewards[:length, agent], rewards[agent][:length], atol=1e-6)
-        count = world.game.action_counts[agent]
+        (count,) = world.game.actions.of_agents[agent].counts
         expected = np.ones((length, count)) if masks[agent] is None else np.asarray(masks[agent])[:length]
         np.testing.assert_array_equal(np.asarray(allowed)[:length, agent, :count], expected > 0)
         assert not np.asarray(allowed)[:length, agent, count:].any()
+
+
+@JAXMARL
+def test_jaxmarls_continuous_actions_have_several_dimensions():
+    world = consmarl.make("jaxmarl:MPE_simple_spread_v3", action_type="Continuous", action_bins=3)
+    assert (world.num_branches, world.num_actions, world.masks_actions) == (5, 3, False)
+    assert world.choice_names == (("0", "0.5", "1"),) * 5
+    assert world.name_of(np.array([0, 1, 2, 0, 0])) == "0, 0.5, 1, 0, 0"
+    # listeners push in five dimensions, and speakers say something in three
+    unlike = consmarl.make("jaxmarl:MPE_simple_speaker_listener_v4", action_type="Continuous", action_bins=3)
+    assert unlike.masks_actions
+
+
+@JAXMARL
+def test_a_continuous_episode_is_the_packages_own():
+    world = consmarl.make("jaxmarl:MPE_simple_spread_v3", action_type="Continuous")
+    key = jax.random.key(3)
+    codes, _, actions, outcomes = jax.jit(lambda key: ours(world, key, 6))(key)
+    assert actions.shape == (6, 3, 5)
+    with as_its_authors_meant():  # a Box from 0 to 1: five bins are a quarter apart
+        seen, _, rewards, _ = jax.jit(lambda key: jaxmarl_theirs(world, key, actions * 0.25))(key)
+    for agent in range(3):
+        np.testing.assert_allclose(codes[:, agent], seen[agent], atol=1e-6)
+        np.testing.assert_allclose(outcomes.rewards[:, agent], rewards[agent], atol=1e-6)
 
 
 SMALL = ("--hidden-size", "4", "--batch-episodes", "2", "--replay-episodes", "16", "--warmup-steps", "0",
@@ -131,7 +155,7 @@ def test_a_run_trains_resumes_is_recorded_viewed_and_watched(tmp_path, capsys):
     assert main([*words, "--out", str(run)]) == 0
     assert f"consmarl watch {run}" in capsys.readouterr().out
     assert main([*words, "--out", str(again)]) == 0
-    for file in ("result.json", "policy.safetensors", "checkpoints/000000016"):
+    for file in ("result.json", "policy.safetensors", "checkpoints/checkpoint-000000016"):
         for path in sorted(again.glob(f"{file}*")):
             path.unlink() if path.is_file() else [each.unlink() for each in path.iterdir()] and path.rmdir()
     assert main(["resume", str(again)]) == 0
@@ -159,7 +183,8 @@ def test_floats_without_masks_run_too(tmp_path):
     ("id", "settings", "said"),
     [
         pytest.param("jaxmarl:SMACS", {}, r"jaxmarl has no environment 'SMACS': .*SMAX", marks=JAXMARL),
-        pytest.param("jaxmarl:MPE_simple_facmac_v1", {}, "acted on by a Box: only Discrete", marks=JAXMARL),
+        pytest.param("jaxmarl:switch_riddle", {"action_bins": 3}, "no continuous actions to divide", marks=JAXMARL),
+        pytest.param("jumanji:LevelBasedForaging-v0", {"action_bins": 3}, "no continuous actions", marks=JUMANJI),
         pytest.param("jaxmarl:SMAX", {"scenario": "4m"}, "cannot be made", marks=JAXMARL),
         pytest.param("jaxmarl:switch_riddle", {"num_agents": 2}, "minimum number of agents .* is 3", marks=JAXMARL),
         pytest.param("jaxmarl:switch_riddle", {"speed": 2}, "unexpected keyword argument 'speed'", marks=JAXMARL),

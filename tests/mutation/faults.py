@@ -21,6 +21,7 @@ class Fault(NamedTuple):
 
 EQUATIONS = ("sharing/test_equations.py", "sharing/test_targeted_exploration.py")
 MECHANISM = ("sharing/test_oracle.py", "sharing/test_release.py", "training/test_sharing.py")
+BRANCHES = ("sharing/test_branches.py",)
 TARGETS = ("learners/test_targets.py",)
 LOOP = ("training/test_loop.py", "training/test_replay.py", "training/test_exploration.py")
 
@@ -28,6 +29,7 @@ FAULTS = (
     Fault("sharing/equations.py", "return (1.0 + scale) ** -jnp.sqrt(", "return (1.0 + scale) ** -(", EQUATIONS),
     Fault("sharing/equations.py", "return teacher_visits > student_visits", "return teacher_visits >= student_visits",
           EQUATIONS),
+    Fault("sharing/equations.py", "jnp.mean(jnp.max(values, axis=-1))", "jnp.max(values)", BRANCHES),
     Fault("sharing/equations.py", "(messages.worst_probability < probability)",
           "(messages.worst_probability > probability)", EQUATIONS),
     Fault("sharing/equations.py", "is_best = draw_whether < confidence", "is_best = draw_whether > confidence",
@@ -52,6 +54,8 @@ FAULTS = (
           "(predictions - targets) ** 2) / mask.size", ("learners/test_iql.py",)),
     Fault("learners/temporal_difference.py", "else td.chosen_values(values_t, best)", "else values_t.max(axis=-1)",
           (*TARGETS, "learners/test_iql.py", "learners/test_team_value.py")),
+    Fault("learners/temporal_difference.py", "is_best.all(axis=-1)", "is_best.any(axis=-1)",
+          ("learners/test_branches.py",)),
     Fault("learners/targets.py", "(num_updates > 0) & (num_updates % every_updates == 0)",
           "num_updates % every_updates == 0", ("learners/test_iql.py", "learners/test_ga_comm.py")),
     Fault("learners/seql.py", "self.others_weight / num_others", "self.others_weight", ("learners/test_seql.py",)),
@@ -67,7 +71,8 @@ FAULTS = (
           "num_stored > self.warmup_steps", LOOP),
     Fault("training/exploration.py", "num_left = jnp.where(begins, length - 1,", "num_left = jnp.where(begins, length,",
           LOOP),
-    Fault("training/exploration.py", "jnp.where(as_one, what[:1], what[1:])", "jnp.where(as_one, what[1:], what[1:])",
+    Fault("training/exploration.py", "(of_every_branch(as_one, what), what[:1], what[1:])",
+          "(of_every_branch(as_one, what), what[1:], what[1:])",
           LOOP),
     Fault("training/rollout.py", "is_live = turn.is_live & ~outcomes.done", "is_live = ~outcomes.done", LOOP),
     Fault("training/rollout.py", "ends_by_task = turn.is_live & outcomes.terminated",

@@ -106,7 +106,7 @@ def handmade(monkeypatch, tmp_path):
     module.endless, module.nobody, module.constant, module.dict, module.system = Handmade, Nobody, 5, dict, os.system
     module.elsewhere = nothing
     module.nothing = lambda: {}
-    module.boxes = lambda: Choosing(acted=[spaces.Box(0, 1, (2,))] * 2)
+    module.boxes = lambda: Choosing(acted=[spaces.Box(0, np.inf, (2,))] * 2)
     module.dicts = lambda: Choosing([spaces.Dict({"items": spaces.Sequence(spaces.Discrete(2))})] * 2)
     module.framed = lambda: Choosing([spaces.Dict({"camera": spaces.Box(0, 255, (8, 8, 3), np.uint8)})] * 2)
     module.pictures = lambda: Choosing([spaces.Box(0, 255, (8, 8, 3), np.uint8)] * 2)
@@ -140,7 +140,7 @@ def handmade(monkeypatch, tmp_path):
         ("pettingzoo:builtins:exec", r"builtins is part of Python itself"),
         ("pettingzoo:handmade:nobody", r"does not say who may play"),
         ("pettingzoo:handmade:endless", r"does not say how long its episodes last: .* --set episode_limit=50"),
-        ("pettingzoo:handmade:boxes", r"is acted on by Box.*: only Discrete actions"),
+        ("pettingzoo:handmade:boxes", r"is acted on by a Box without finite ends"),
         ("pettingzoo:handmade:dicts", r"is observed as Sequence.*: only Box, .* and Dict and Tuple of them"),
         ("pettingzoo:handmade:framed", r"is observed as pictures of shape \(8, 8, 3\)"),
         ("pettingzoo:handmade:pictures", r"is observed as pictures of shape \(8, 8, 3\)"),

@@ -109,6 +109,8 @@ class View:
     """Let agents consult each other in greedy episodes, shown next to the same episodes played without consulting."""
     trust: bool = False
     """Run the third-party environment that the run names, so that it draws recorded episodes."""
+    dimension: int = 0
+    """Dimension of the actions to show, from 0, where they have several."""
 
     def run(self) -> None:
         """Write the page and print its path."""
@@ -124,6 +126,7 @@ class View:
             without_sharing=self.without_sharing,
             consult=self.consult,
             trust=self.trust,
+            dimension=self.dimension,
         )
         print(f"wrote {written}")
 

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
+from consmarl.environments.actions import TeamActions, checked_bins
 from consmarl.environments.interface import Counters, Environment, Outcome
 from consmarl.errors import UsageError, shown
 from consmarl.metrics import Metric
 
-MOST_ACTIONS = 256  # replay keeps an action in a byte
 MOST_SEEN = 10_000  # numbers in one agent's observation: what is larger are pictures
 WORD = re.compile(r"[\w.+|-]*")  # of a setting: no path, whoever wrote it
 
@@ -54,7 +54,7 @@ class Game(abc.ABC):
     """An environment of another package."""
 
     num_agents: int
-    action_counts: tuple[int, ...]  # of every agent
+    actions: TeamActions
     action_names: tuple[str, ...] | None = None  # where the package tells them
     own_limit: int | None = None  # steps after which it ends an episode itself
 
@@ -96,15 +96,16 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
     settings: tuple[tuple[str, Setting], ...]
     version: str  # another version of the package makes another program
     limit: int | None = None  # ours, on the number of steps
+    bins: int | None = None  # ours, into which continuous actions are divided; None for the usual number
 
     family: ClassVar[str] = "other packages"
 
     def __post_init__(self) -> None:
         """Find out at once whether it can be learned in."""
         game = self.game
-        most = max(game.action_counts)
-        if most > MOST_ACTIONS:
-            raise UsageError(f"{self.id} has {most} actions: at most {MOST_ACTIONS} can be stored.")
+        game.actions.check(self.id, self.bins)
+        if game.seen_at_first.allowed is not None and any(each.shape is not None for each in game.actions.of_agents):
+            raise UsageError(f"{self.id} forbids actions that are not Discrete, and masks are read for Discrete ones.")
         if self.observation_size > MOST_SEEN:
             raise UsageError(
                 f"{self.id} shows every agent {self.observation_size:,} numbers, which are pictures rather than "
@@ -132,8 +133,17 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
     @property
     def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """What actions are called: as the package does, or by numbers."""
-        most = max(self.game.action_counts)
-        return self.game.action_names or tuple(f"action {number}" for number in range(most))
+        return self.game.action_names or self.game.actions.names[0]
+
+    @property
+    def num_branches(self) -> int:
+        """How many dimensions an action has."""
+        return self.game.actions.num_branches
+
+    @property
+    def choice_names(self) -> tuple[tuple[str, ...], ...]:
+        """What choices are called in every dimension of an action."""
+        return self.game.actions.names if self.num_branches > 1 else (self.action_names,)
 
     @cached_property
     def observation_size(self) -> int:
@@ -157,8 +167,8 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
 
     @cached_property
     def masks_actions(self) -> bool:
-        """Whether the package has masks, or agents have different numbers of actions."""
-        return self.game.seen_at_first.allowed is not None or len(set(self.game.action_counts)) > 1
+        """Whether the package has masks, or agents or dimensions have different numbers of choices."""
+        return self.game.seen_at_first.allowed is not None or not bool(self.game.actions.exists.all())
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -209,9 +219,14 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
         codes = jnp.stack([_filled(each.astype(jnp.float32), self.observation_size) for each in seen.codes])
         allowed: Any = ()
         if self.masks_actions:
-            own = seen.allowed or [jnp.ones(count, bool) for count in self.game.action_counts]
-            allowed = jnp.stack([_filled(each.astype(bool), self.num_actions) for each in own])
+            allowed = self._allowed(seen)
         return CompiledState(jax.tree.map(_settled, inner), codes, allowed, num_steps)
+
+    def _allowed(self, seen: Seen) -> jax.Array:
+        if self.num_branches > 1:
+            return jnp.asarray(self.game.actions.exists)
+        own = seen.allowed or [jnp.ones(each.counts[0], bool) for each in self.game.actions.of_agents]
+        return jnp.stack([_filled(each.astype(bool), self.num_actions) for each in own])
 
 
 def _filled(row: jax.Array, length: int) -> jax.Array:
@@ -254,12 +269,13 @@ def _is_plain(value: Any) -> bool:
 
 
 def world_of(kind: type[CompiledWorld], id: str, settings: Mapping[str, Any], version: str) -> CompiledWorld:
-    """Return a world of another package; `episode_limit` among its settings is ours."""
+    """Return a world of another package; `episode_limit` and `action_bins` among its settings are ours."""
     own = dict(settings)
+    bins = checked_bins(own.pop("action_bins", None))
     limit = own.pop("episode_limit", None)
     if limit is not None:
         limit = validation.whole_number("episode_limit", limit, least=1)
-    return kind(str(id), checked_settings(id, own), version, limit)
+    return kind(str(id), checked_settings(id, own), version, limit, bins)
 
 
 def made(id: str, make: Callable[..., Any], settings: Mapping[str, Any]) -> Any:

@@ -22,7 +22,7 @@ def row_type(world: ForeignWorld) -> np.dtype[Any]:
     fields = [
         ("codes", np.float32, (team, world.observation_size)),
         ("rewards", np.float32, (team,)),
-        ("allowed", np.bool_, (team, world.num_actions)),
+        ("allowed", np.bool_, world.allowed.shape),
         ("by_agent", np.float64, (team, len(counted.by_agent))),
         ("of_team", np.float64, (len(counted.team),)),
         ("is_over", np.bool_, ()),
@@ -33,7 +33,7 @@ def row_type(world: ForeignWorld) -> np.dtype[Any]:
 
 def action_type(world: ForeignWorld) -> np.dtype[Any]:
     """Return the type of what one copy is told to do in a step."""
-    return np.dtype((np.int32, (world.num_agents,)))
+    return np.dtype((np.int32, world.allowed.shape[:-1]))
 
 
 class SideBySide(Protocol):
@@ -46,7 +46,7 @@ class SideBySide(Protocol):
         """Begin an episode with each seed; copies for which there is none have nothing to play."""
 
     def step(self, actions: NDArray[Any]) -> Rows:
-        """Step every copy whose episode goes on; `actions` [env, agent]."""
+        """Step every copy whose episode goes on; `actions` [env, agent, …]."""
 
     def close(self) -> None:
         """Give back what they hold."""

@@ -2,6 +2,7 @@
 
 They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1. Agents that
 see less or have fewer actions than others are filled up to the largest, with zeros and with forbidden actions.
+Continuous actions are divided into bins, and those of several dimensions have a choice in each: see `actions`.
 """
 
 import functools
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from consmarl.environments import validation
+from consmarl.environments.actions import AgentActions, checked_bins, discrete, divided, several_discrete, team_actions
 from consmarl.environments.importing import PETTINGZOO, factory
 from consmarl.environments.infos import NOTHING, Counted, Told, counted_in, told_in
 from consmarl.environments.observed import ACTION_MASK, holds_mask, largest_observation, without_mask
@@ -25,7 +27,6 @@ from consmarl.metrics import Metric
 
 TUPLES = {"lbforaging:": ForagingParallelEnv, "rware:": WarehouseParallelEnv, "gymnasium:": TupleParallelEnv}
 PREFIXES = (PETTINGZOO, *TUPLES)
-MOST_ACTIONS = 256  # replay keeps an action in a byte
 STEPS_TRIED = 100  # to find out which numbers an environment tells
 
 
@@ -50,14 +51,14 @@ def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
     """Return the environment named by an id.
 
     `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`, `rware:ID` or `gymnasium:MODULE:ID`. `settings`
-    are passed to its factory, except for `episode_limit`, which is ours. Nothing is imported for an id from a file
-    unless the user has confirmed it.
+    are passed to its factory, except for `episode_limit` and `action_bins`, which are ours. Nothing is imported for an
+    id from a file unless the user has confirmed it.
     """
     refuse_unconfirmed(id)
     recipe = Recipe(str(id), dict(settings))
-    episode_limit = settings.pop("episode_limit", None)
+    ours = (settings.pop("episode_limit", None), settings.pop("action_bins", None))
     make = functools.partial(_made, id, _factory_of(id), settings)
-    return ForeignWorld(make(), id, episode_limit, make=make, recipe=recipe)
+    return ForeignWorld(make(), id, *ours, make=make, recipe=recipe)
 
 
 def _factory_of(id: str) -> Callable[..., ParallelEnv]:
@@ -82,7 +83,7 @@ class ForeignStep(NamedTuple):
     rewards: NDArray[np.float32]  # [agent]
     is_over: bool
     terminated: bool  # it is over, and for every agent because its task was
-    allowed: NDArray[np.bool_]  # [agent, action], what each may do next; nothing if it is not there
+    allowed: NDArray[np.bool_]  # [agent, …, action], what each may do next; nothing if it is not there
     told: Told  # numbers in its infos
 
 
@@ -102,14 +103,15 @@ class ForeignWorld:
         env: ParallelEnv,
         id: str = "custom",
         episode_limit: int | None = None,
+        action_bins: int | None = None,
         *,
         make: Callable[[], ParallelEnv] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
         """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit.
 
-        `make` makes another one like it, which several episodes side by side and counters need, and `recipe` does so in
-        another process.
+        Continuous actions are divided into `action_bins` in every dimension. `make` makes another environment like it,
+        which several episodes side by side and counters need, and `recipe` does so in another process.
         """
         self.env, self.id, self.recipe, self._make = env, id, recipe, make
         self.agents = _agents_of(env, id)
@@ -117,23 +119,24 @@ class ForeignWorld:
         shown = [env.observation_space(agent) for agent in self.agents]
         self._is_dict = [holds_mask(space) for space in shown]
         self._observation_spaces = [without_mask(space) for space in shown]
-        action_spaces = [env.action_space(agent) for agent in self.agents]
         self.observation_size = largest_observation(id, self._observation_spaces)
-        self.num_actions = _most_actions(id, action_spaces)
-        self._first_actions = [int(space.start) for space in action_spaces]
-        self._num_actions = [int(space.n) for space in action_spaces]
+        self._bins = checked_bins(action_bins)
+        own_actions = [_actions(id, env.action_space(agent), self._bins) for agent in self.agents]
+        self.actions = team_actions(id, own_actions, self._bins)
+        self.num_actions, self.num_branches = self.actions.num_actions, self.actions.num_branches
+        self.choice_names = self.actions.names
         self.episode_limit = _limit_of(env, id, episode_limit)
         self.observation_scale = np.ones(self.observation_size, np.float32)
         self._codes = np.zeros((self.num_agents, self.observation_size), np.float32)
         self._is_playing = np.zeros(self.num_agents, bool)
         self._has_terminated = np.zeros(self.num_agents, bool)
-        self.allowed = np.zeros((self.num_agents, self.num_actions), bool)  # [agent, action], what each may do now
+        self.allowed = np.zeros_like(self.actions.exists)  # [agent, …, action], what each may do now
         self.told = told_in({}, self.agents)  # numbers in the last infos
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """Numbers, since nobody names actions in spaces."""
-        return tuple(f"action {number}" for number in range(self.num_actions))
+        """What choices are called in the first dimension, by numbers where an action is one choice."""
+        return self.choice_names[0]
 
     def reset(self, seed: int) -> NDArray[np.float32]:
         """Begin an episode; return what is seen at first, [agent, code]."""
@@ -146,10 +149,10 @@ class ForeignWorld:
         return self._codes
 
     def step(self, actions: NDArray[np.int32]) -> ForeignStep:
-        """Let every agent that still plays act at once; `actions` [agent] count from 0."""
+        """Let every agent that still plays act at once; `actions` [agent, …] count from 0."""
         was_playing = self._is_playing.copy()
         playing = np.flatnonzero(was_playing).tolist()
-        chosen = {self.agents[index]: self._first_actions[index] + int(actions[index]) for index in playing}
+        chosen = {self.agents[index]: self.actions.action(index, actions[index]) for index in playing}
         observations, rewards, terminations, truncations, infos = self.env.step(chosen)
         gained = np.zeros(self.num_agents, np.float32)
         for index in playing:
@@ -169,7 +172,7 @@ class ForeignWorld:
     def random_actions(self, rng: np.random.Generator) -> NDArray[np.int32]:
         """Draw an action for every agent among those that it may take now; 0 for one that is not there."""
         chances = rng.random(self.allowed.shape)
-        return np.where(self.allowed, chances, -1.0).argmax(axis=1).astype(np.int32)
+        return np.where(self.allowed, chances, -1.0).argmax(axis=-1).astype(np.int32)
 
     def another(self) -> "ForeignWorld":
         """Return another one like this."""
@@ -178,7 +181,8 @@ class ForeignWorld:
                 f"{self.id} cannot be made again, which several episodes side by side need: say how by "
                 "ForeignWorld(env, make=FUNCTION)."
             )
-        return ForeignWorld(self._make(), self.id, self.episode_limit, make=self._make, recipe=self.recipe)
+        limits = (self.episode_limit, self._bins)
+        return ForeignWorld(self._make(), self.id, *limits, make=self._make, recipe=self.recipe)
 
     @functools.cached_property
     def counted(self) -> Counted:
@@ -204,17 +208,20 @@ class ForeignWorld:
     def _masks(
         self, observations: dict[str, Any], infos: dict[str, Any], is_there: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        allowed = np.zeros((self.num_agents, self.num_actions), bool)
+        allowed = self.actions.exists & is_there.reshape((-1,) + (1,) * (self.actions.exists.ndim - 1))
         for index in np.flatnonzero(is_there).tolist():
-            agent, count = self.agents[index], self._num_actions[index]
+            agent = self.agents[index]
             told = infos.get(agent, {}).get(ACTION_MASK)
             if self._is_dict[index] and agent in observations:
                 told = observations[agent][ACTION_MASK]
-            allowed[index, :count] = True if told is None else self._checked_mask(agent, told, count)
+            if told is not None:
+                own = self.actions.own_choices(index)
+                allowed[index][own] = self._checked_mask(agent, told, int(own.sum()))
         return allowed
 
     def _checked_mask(self, agent: str, told: Any, count: int) -> NDArray[np.bool_]:
-        mask = np.asarray(told)
+        # of several dimensions, a mask is a tuple of one for each, as Gymnasium has it, or all of them in one row
+        mask = np.concatenate(told) if isinstance(told, tuple) else np.asarray(told)
         if mask.shape != (count,) or not np.isin(mask, (0, 1)).all():
             raise UsageError(
                 f"the action_mask of {agent} in {self.id} is of {mask.dtype}{mask.shape}: it must be {count} zeros and "
@@ -243,14 +250,15 @@ def _agents_of(env: Any, id: str) -> list[str]:
     return agents
 
 
-def _most_actions(id: str, each: list[Any]) -> int:
-    for space in each:
-        if not isinstance(space, spaces.Discrete):
-            raise UsageError(f"{id} is acted on by {space}: only Discrete actions can be learned.")
-    most = max(int(space.n) for space in each)
-    if most > MOST_ACTIONS:
-        raise UsageError(f"{id} has {most} actions: at most {MOST_ACTIONS} can be stored.")
-    return most
+def _actions(id: str, space: Any, bins: int | None) -> AgentActions:
+    """Return the choices in a space, Gymnasium's."""
+    if isinstance(space, spaces.Discrete):
+        return discrete(int(space.n), int(space.start))
+    if isinstance(space, spaces.MultiDiscrete):
+        return several_discrete(space.nvec, space.start, space.dtype)
+    if isinstance(space, spaces.Box):
+        return divided(id, space.low, space.high, space.shape, space.dtype, bins)
+    raise UsageError(f"{id} is acted on by {space}: only Discrete, MultiDiscrete and Box actions can be learned.")
 
 
 def _limit_of(env: ParallelEnv, id: str, asked: int | None) -> int:

@@ -16,6 +16,9 @@ An environment in which some actions are sometimes forbidden says so by `masks_a
 every state. A row without any allowed action means that the agent is absent: it takes action 0, whatever that does, and
 learns nothing from the step.
 
+Where an action has several dimensions, `num_branches` says how many. Actions are [agent, branch] then, one choice in
+every dimension, and masks are [agent, branch, action].
+
 Axes: `[agent]`, `[agent, code]`, `[agent, action]`; nothing is batched here.
 """
 
@@ -30,6 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.branches import branch_axis
 from consmarl.environments.symmetry import Symmetry
 from consmarl.errors import UsageError
 from consmarl.metrics import Metric
@@ -100,6 +104,20 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
         return len(self.action_names)
 
     @property
+    def num_branches(self) -> int:
+        """Number of dimensions of an action, with `num_actions` choices each; for a single one arrays have no axis."""
+        return 1
+
+    @property
+    def choice_names(self) -> tuple[tuple[str, ...], ...]:
+        """What choices are called in every dimension of an action."""
+        return (self.action_names,) * self.num_branches
+
+    def name_of(self, chosen: NDArray[Any]) -> str:
+        """Return what an action is called, which is a choice or, in several dimensions, choices [branch]."""
+        return ", ".join(names[int(each)] for names, each in zip(self.choice_names, np.atleast_1d(chosen), strict=True))
+
+    @property
     def masks_actions(self) -> bool:
         """Whether actions can be forbidden; where they cannot, programs know nothing of masks."""
         return False
@@ -107,7 +125,7 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     def allowed_actions(self, state: StateT) -> jax.Array:
         """Return what every agent may do: bool [agent, action]; nothing at all for an agent that is absent."""
         del state
-        return jnp.ones((self.num_agents, self.num_actions), bool)
+        return jnp.ones((self.num_agents, *branch_axis(self.num_branches), self.num_actions), bool)
 
     @property
     @abc.abstractmethod

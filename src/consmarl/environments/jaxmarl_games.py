@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.actions import AgentActions, TeamActions, discrete, divided, several_discrete
 from consmarl.environments.compiled import (
     CompiledWorld,
     Game,
@@ -30,7 +31,8 @@ PREFIX = "jaxmarl:"
 
 
 def jaxmarl_world(id: str, /, **settings: Any) -> CompiledWorld:
-    """Return JaxMARL's environment that an id names; `settings` go to it, but for `episode_limit`, which is ours.
+    """Return JaxMARL's environment that an id names; `settings` go to it, but for `episode_limit` and `action_bins`,
+    which are ours.
 
     A `scenario` of SMAX and a `layout` of Overcooked are named by words.
     """
@@ -62,7 +64,7 @@ def _in_silence() -> Iterator[None]:
 
 
 @functools.lru_cache
-def _made(id: str, settings: tuple[tuple[str, Any], ...]) -> "JaxMARLGame":
+def _made(id: str, settings: tuple[tuple[str, Any], ...], bins: int | None) -> "JaxMARLGame":
     package, given = _package(id), dict(settings)
     name = id.removeprefix(PREFIX)
     if isinstance(given.get("scenario"), str):
@@ -78,7 +80,7 @@ def _made(id: str, settings: tuple[tuple[str, Any], ...]) -> "JaxMARLGame":
                 f"overcooked has no layout {given['layout']!r}: {nearest(given['layout'], overcooked_layouts)}"
             )
         given["layout"] = overcooked_layouts[given["layout"]]
-    return JaxMARLGame(id, made(id, functools.partial(package.make, name), given))
+    return JaxMARLGame(id, made(id, functools.partial(package.make, name), given), bins)
 
 
 @dataclass(frozen=True)
@@ -88,22 +90,18 @@ class JaxMARLWorld(CompiledWorld):
     @property
     def game(self) -> "JaxMARLGame":
         """What the package makes."""
-        return _made(self.id, self.settings)
+        return _made(self.id, self.settings, self.bins)
 
 
 class JaxMARLGame(Game):
     """One of JaxMARL's environments."""
 
-    def __init__(self, id: str, env: Any) -> None:
+    def __init__(self, id: str, env: Any, bins: int | None = None) -> None:
         """Ask the environment for its facts."""
         self.env = env
         self.agents = list(env.agents)
         self.num_agents = len(self.agents)
-        spaces = [env.action_space(agent) for agent in self.agents]
-        for space in spaces:
-            if type(space).__name__ != "Discrete":
-                raise UsageError(f"{id} is acted on by a {type(space).__name__}: only Discrete actions can be learned.")
-        self.action_counts = tuple(int(space.n) for space in spaces)
+        self.actions = TeamActions(tuple(_actions(id, env.action_space(agent), bins) for agent in self.agents))
         self.own_limit = _own_limit(env)
         self._masks = _mask_function(env)
 
@@ -114,7 +112,10 @@ class JaxMARLGame(Game):
 
     def step(self, key: jax.Array, state: Any, actions: jax.Array, num_steps: jax.Array) -> Stepped:
         """Carry out a step, without the package's own way of beginning anew."""
-        chosen = {agent: actions[index] for index, agent in enumerate(self.agents)}
+        chosen = {
+            agent: _taken(own, actions[index])
+            for index, (agent, own) in enumerate(zip(self.agents, self.actions.of_agents, strict=True))
+        }
         observations, state, rewards, dones, _ = self.env.step_env(key, state, chosen)
         is_over = jnp.asarray(dones["__all__"], bool).reshape(())
         # the package does not tell the end of a task from the end of time
@@ -134,6 +135,27 @@ class JaxMARLGame(Game):
         from consmarl.environments.draw.packages import jaxmarl_pictures
 
         return jaxmarl_pictures(self.env, states)
+
+
+def _actions(id: str, space: Any, bins: int | None) -> AgentActions:
+    """Return the choices in a space, which the package has its own classes for."""
+    kind = type(space).__name__
+    if kind == "Discrete":
+        return discrete(int(space.n))
+    if kind == "MultiDiscrete":
+        return several_discrete(np.asarray(space.num_categories), dtype=np.int32)
+    if kind == "Box":
+        return divided(id, space.low, space.high, tuple(space.shape), np.dtype(space.dtype), bins)
+    raise UsageError(f"{id} is acted on by a {kind}: only Discrete, MultiDiscrete and Box actions can be learned.")
+
+
+def _taken(own: AgentActions, chosen: jax.Array) -> jax.Array:
+    """Return what an agent's choice, or choices [branch], stand for."""
+    if own.shape is None:
+        return chosen
+    num_dimensions = len(own.counts)
+    values = jnp.asarray(own.table)[jnp.arange(num_dimensions), jnp.atleast_1d(chosen)[:num_dimensions]]
+    return values.reshape(own.shape)
 
 
 def _own_limit(env: Any) -> int | None:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from consmarl.environments.actions import TeamActions, discrete
 from consmarl.environments.compiled import (
     CompiledWorld,
     Game,
@@ -121,7 +122,8 @@ class JumanjiGame(Game):
         """Ask the environment for its facts."""
         self.env, self.kind = env, kind
         self.num_agents = int(env.num_agents)
-        self.action_counts = tuple(np.asarray(env.action_spec.num_values).tolist())
+        counts = np.asarray(env.action_spec.num_values).tolist()
+        self.actions = TeamActions(tuple(map(discrete, counts)))
         self.action_names = kind.actions
         self.own_limit = int(env.time_limit)
 

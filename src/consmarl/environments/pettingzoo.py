@@ -72,6 +72,11 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         """Wrap `world`; see `parallel_env` for environments by name."""
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise UsageError(f"there is no render_mode {render_mode!r}: {nearest(str(render_mode), RENDER_MODES)}")
+        if world.num_branches > 1:
+            raise UsageError(
+                f"{world.id} has actions of {world.num_branches} dimensions, which are not wrapped for PettingZoo: "
+                "only plain discrete ones are."
+            )
         self.world = world
         self.render_mode = render_mode
         self.metadata = {

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.branches import branch_axis
 from consmarl.environments.interface import Environment, Outcome
 from consmarl.environments.masks import choices, draw_allowed
 
@@ -79,5 +80,6 @@ def play_at_random(world: Environment[Any, Any, Any], key: jax.Array) -> tuple[T
 
 
 def random_actions(world: Environment[Any, Any, Any], key: jax.Array) -> jax.Array:
-    """Draw an episode's actions uniformly, where nothing is forbidden: int32 [step, agent]."""
-    return jax.random.randint(key, (world.episode_limit, world.num_agents), 0, world.num_actions)
+    """Draw an episode's actions uniformly, where nothing is forbidden: int32 [step, agent, …]."""
+    shape = (world.episode_limit, world.num_agents, *branch_axis(world.num_branches))
+    return jax.random.randint(key, shape, 0, world.num_actions)

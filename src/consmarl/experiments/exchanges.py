@@ -3,7 +3,8 @@
 One NumPy archive per episode, `exchanges/episode-000007500.npz`, readable without our code: arrays by step
 (`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher (`teachers/…`,
 [request, teacher, …]), the environment's states (`world/…`, [step + 1, …], the last being the final state), and a JSON
-header. The fields are those of `sharing.record`.
+header. The fields are those of `sharing.record`. Where an action has several dimensions, everything that is said of a
+choice has one more axis for them, after agents and requests, and the header names the choices.
 """
 
 import json
@@ -27,9 +28,10 @@ FORMAT = "consmarl-exchange-2"
 # kinds of episodes
 TRAINING, EVALUATION, STAGED, SILENT, CONSULTED = "training", "evaluation", "staged", "silent", "consulted"
 KINDS = (TRAINING, EVALUATION, STAGED, SILENT, CONSULTED)
+CHOICES = "choices"  # of a header: names by dimension
 Arrays = dict[str, NDArray[Any]]
 
-# The arrays of a record: one letter per axis (step, agent, action, request, teacher), and the kind of number.
+# The arrays of a record: one letter per axis (step, agent, action k, request, dimension), and the kind of number.
 _ALWAYS = {"steps/rewards": "sa f", "steps/epsilon": "s f", "steps/values": "sak f", "steps/is_exploring": "sa b",
            "steps/own_action": "sa u", "steps/action": "sa u"}  # fmt: skip
 _WHERE_SHARED = {
@@ -43,6 +45,9 @@ _WHERE_SHARED = {
     "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
 }  # fmt: skip
 _WHERE_MASKED = {"steps/allowed": "sak b"}
+# of all dimensions of an action at once; other arrays of requests and teachers have an axis for them, and so do these
+_OF_ALL_DIMENSIONS = ("requests/step", "requests/student", "teachers/reply", "teachers/num_visits")
+_OF_CHOICES = ("steps/values", "steps/own_action", "steps/action", "steps/allowed")
 _TYPES = {"f": ("float32", "float64"), "i": ("int32",), "u": ("uint8", "uint16", "uint32"), "b": ("bool",)}
 # indices, and their upper bounds
 _BELOW = {"steps/own_action": "k", "steps/action": "k", "requests/action": "k", "requests/step": "s",
@@ -81,13 +86,49 @@ class RecordedEpisode:
 
     @property
     def num_actions(self) -> int:
-        """Number of actions."""
-        return int(self.steps["values"].shape[2])
+        """Number of actions, or of choices in each dimension of one."""
+        return int(self.steps["values"].shape[-1])
+
+    @property
+    def num_dimensions(self) -> int:
+        """Number of dimensions of an action."""
+        return int(self.steps["values"].shape[2]) if self.steps["values"].ndim > 3 else 1
+
+    @property
+    def action_names(self) -> list[str]:
+        """What the choices are called, where actions have one dimension or after `in_dimension`."""
+        return self.header.get(CHOICES) or [f"action {number}" for number in range(self.num_actions)]
+
+    def in_dimension(self, dimension: int) -> "RecordedEpisode":
+        """Return the record of one dimension of the actions, as if they had no other."""
+
+        def sliced(group: str, arrays: Arrays) -> Arrays:
+            return {
+                name: np.take(rows, dimension, axis=at) if (at := _axis_of_dimensions(f"{group}/{name}")) else rows
+                for name, rows in arrays.items()
+            }
+
+        header = self.header | {CHOICES: self.header[CHOICES][dimension]}
+        steps, requests, teachers = (sliced(group, getattr(self, group)) for group in ("steps", "requests", "teachers"))
+        return RecordedEpisode(header, steps, requests, teachers, self.world)
 
     @property
     def is_sharing(self) -> bool:
         """Whether knowledge could be shared."""
         return bool(self.requests)
+
+
+def names_of(world: Any) -> dict[str, Any]:
+    """Return what a header says of an environment whose actions have several dimensions; else nothing."""
+    return {CHOICES: [list(names) for names in world.choice_names]} if world.num_branches > 1 else {}
+
+
+def _axis_of_dimensions(name: str) -> int:
+    """Return which axis of an array is that of an action's dimensions, where there are several; 0 if it has none."""
+    if name in _OF_CHOICES:
+        return 2
+    group = name.partition("/")[0]
+    return 0 if name in _OF_ALL_DIMENSIONS else {"requests": 1, "teachers": 2}.get(group, 0)
 
 
 def episode_path(run: Path, episode: int) -> Path:
@@ -149,6 +190,7 @@ def read_episode(path: Path) -> RecordedEpisode:
         raise UsageError(f"{path} is not a recorded episode, or it is damaged ({str(error).rstrip('.')}).") from error
     _check_header(path, header)
     _check_arrays(path, arrays)
+    _check_choices(path, header, arrays["steps/values"].shape[2:])
     groups: dict[str, Arrays] = {"steps": {}, "requests": {}, "teachers": {}, "world": {}}
     for name, rows in arrays.items():
         group, _, field = name.partition("/")
@@ -169,6 +211,18 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
         raise UsageError(f"{path} is damaged: its header names an unknown kind of episode.")
 
 
+def _check_choices(path: Path, header: dict[str, Any], shape: tuple[int, ...]) -> None:
+    """Refuse names that do not belong to the choices, [dimension, choice]."""
+    named: Any = header.get(CHOICES)
+    if len(shape) == 1 and named is None:
+        return
+    is_named = isinstance(named, list) and all(isinstance(row, list) and len(row) == shape[-1] for row in named)
+    if len(shape) == 1 or not is_named or len(named) != shape[0]:
+        raise UsageError(f"{path} is damaged: its header does not name the choices in every dimension of an action.")
+    if not all(isinstance(each, str) for row in named for each in row):
+        raise UsageError(f"{path} is damaged: its header has names of choices that are not words.")
+
+
 def _check_arrays(path: Path, arrays: Arrays) -> None:
     """Refuse a record that lacks something, or whose arrays do not belong together."""
     expected = dict(_ALWAYS)
@@ -179,8 +233,11 @@ def _check_arrays(path: Path, arrays: Arrays) -> None:
     if unknown := sorted(name for name in arrays.keys() - expected.keys() if not name.startswith("world/")):
         raise UsageError(f"{path} is damaged: it has an unknown array {unknown[0]}.")
     sizes: dict[str, int] = {}
+    has_dimensions = arrays["steps/values"].ndim > 3
     for name, form in expected.items():
         axes, kind = form.split()
+        if has_dimensions and (at := _axis_of_dimensions(name)):
+            axes = f"{axes[:at]}d{axes[at:]}"
         shape = arrays[name].shape
         if len(shape) != len(axes) or any(sizes.setdefault(*each) != each[1] for each in zip(axes, shape, strict=True)):
             raise UsageError(f"{path} is damaged: {name} has shape {shape}, which does not fit the others.")

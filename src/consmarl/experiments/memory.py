@@ -145,7 +145,7 @@ def _evaluation_bytes(trainer: AnyTrainer, num_episodes: int, sharing: Sharing =
 def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
     """Return the memory of an update: the episodes, and one agent's activations in all of their steps."""
     world = trainer.world
-    inputs = world.observation_size + world.num_actions
+    inputs = world.observation_size + world.num_actions * world.num_branches
     activations = (
         4 * (world.episode_limit + 1) * (INPUT_COPIES * inputs + HIDDEN_COPIES * _widths(config)["hidden_size"])
     )

@@ -146,6 +146,7 @@ class _Session:
 
     def _write_exchange(self, records: Any, number: int, *, first: int) -> None:
         header = {"kind": exchanges.TRAINING, "episode": number, "config": json.loads(self.config.to_json())}
+        header |= exchanges.names_of(self.trainer.world)
         recorded = exchanges.recorded_episode(records, number - first, self.trainer.num_envs, header)
         exchanges.write_episode(exchanges.episode_path(self.out, number), recorded)
 

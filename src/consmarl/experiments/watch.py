@@ -47,7 +47,7 @@ class Played(NamedTuple):
     """An episode, cut to its actual length."""
 
     states: Any  # [step + 1, …], starting with the initial state; a list of pictures or None if it steps in Python
-    actions: NDArray[Any]  # [step, agent]
+    actions: NDArray[Any]  # [step, agent, …]
     rewards: NDArray[Any]  # [step, agent]
 
     @property
@@ -158,7 +158,7 @@ def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes:
     for episode, length in enumerate(batch.num_steps.tolist()):
         yield Played(
             states=jax.tree.map(lambda rows, at=episode, length=length: rows[: length + 1, at], states),
-            actions=batch.actions[:, episode, :length].T,
+            actions=batch.actions[:, episode, :length].swapaxes(0, 1),
             rewards=batch.rewards[:, episode, :length].T,
         )
 

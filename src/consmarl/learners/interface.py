@@ -6,7 +6,8 @@ networks fit; and it receives whole episodes of all agents, so it can learn from
 Learners without replay set `is_on_policy` and receive the episodes just played. What a team decides for a
 whole episode, such as the strategy that it follows, is stored with the episode as its `notes`.
 
-Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning.
+Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning. Where an action has several dimensions
+(`TeamSpec.num_branches`), actions have a last axis of branches, and scores and masks one before that of actions.
 """
 
 import abc
@@ -57,6 +58,7 @@ class TeamSpec:
     num_actions: int
     observation_scale: tuple[float, ...]
     ground: Ground | None = None  # if observations contain an agent's position
+    num_branches: int = 1  # dimensions of an action, each with `num_actions` choices
 
     def __post_init__(self) -> None:
         """Convert values to their types."""
@@ -66,7 +68,8 @@ class TeamSpec:
     def of(cls, world: HasTeam) -> "TeamSpec":
         """Read the specification from an environment."""
         scale = tuple(world.observation_scale.tolist())
-        return cls(world.num_agents, world.num_actions, scale, getattr(world, "ground", None))
+        ground, num_branches = getattr(world, "ground", None), getattr(world, "num_branches", 1)
+        return cls(world.num_agents, world.num_actions, scale, ground, num_branches)
 
     @property
     def observation_size(self) -> int:
@@ -119,6 +122,7 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
     spec: TeamSpec
     is_on_policy: bool = False
     handles_masks: ClassVar[bool] = False  # whether `update` heeds `EpisodeBatch.allowed`
+    handles_branches: ClassVar[bool] = False  # whether it can act and learn where actions have several dimensions
     scores: Scores = Scores.VALUES
     metrics: ClassVar[tuple[Metric, ...]] = ()  # what `update` reports, in display order
 

@@ -3,7 +3,7 @@
 import enum
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from consmarl.learners import td
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.rewards import RewardOf, rewarded
 from consmarl.learners.team_networks import TeamNetworks, Weights
-from consmarl.learners.temporal_difference import QState, TDLearner, allowed_next, following_best
+from consmarl.learners.temporal_difference import QState, TDLearner, allowed_next, following_best, over_branches
 from consmarl.networks.drqn import DRQNParameters
 
 
@@ -34,6 +34,8 @@ class IQL(TDLearner):
     """Where the target network's memory starts [C: next-observations]."""
     double_q: bool = False
     """Whether the online network selects the best action [P: no; ours: yes for VDN and QMIX]."""
+
+    handles_branches: ClassVar[bool] = True
 
     @property
     def networks(self) -> TeamNetworks:
@@ -77,10 +79,11 @@ class IQL(TDLearner):
         """
         online, target = parameters
         inputs = self.networks.episode_inputs(agent, codes, actions)
-        taken = actions.T.astype(jnp.int32)
+        taken = actions.swapaxes(0, 1).astype(jnp.int32)
         target_values_t = self._target_values(target, inputs)
         online_values_t = self.networks.unroll(online, inputs)[1][1:] if self.double_q else None
         following = following_best(target_values_t, taken, online_values_t, allowed_next(batch))
+        following = over_branches(following, self.spec.num_branches)
         targets = self.targets(rewards.T, following, batch, settled)
 
         def loss(online: DRQNParameters) -> tuple[jax.Array, Metrics]:

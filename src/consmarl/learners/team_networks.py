@@ -8,11 +8,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.branches import branch_axis
 from consmarl.environments.interface import Ground
 from consmarl.errors import UsageError
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, TeamSpec
-from consmarl.networks.drqn import DRQNParameters, Head, init_drqn, one_hot_actions, step_drqn, unroll_drqn
+from consmarl.networks.drqn import (
+    DRQNParameters,
+    Head,
+    init_drqn,
+    one_hot_actions,
+    several_hot_actions,
+    step_drqn,
+    unroll_drqn,
+)
 from consmarl.networks.footprints import first_way, scale_of_told, told, told_in_episodes, with_step
 
 
@@ -53,8 +62,13 @@ class TeamNetworks:
     @property
     def input_size(self) -> int:
         """Size of observation, last action, agent id (if weights are shared) and footprints."""
-        size = self.spec.observation_size + self.spec.num_actions + self.is_shared * self.spec.num_agents
+        size = self.spec.observation_size + self.num_choices + self.is_shared * self.spec.num_agents
         return size + (len(scale_of_told(self.ground.view)) if self.footprints else 0)
+
+    @property
+    def num_choices(self) -> int:
+        """Number of choices in all dimensions of an action."""
+        return self.spec.num_actions * self.spec.num_branches
 
     @property
     def ground(self) -> Ground:
@@ -66,7 +80,7 @@ class TeamNetworks:
     @property
     def num_outputs(self) -> int:
         """Number of outputs of a network."""
-        return self.head.num_outputs(self.spec.num_actions)
+        return self.head.num_outputs(self.num_choices)
 
     def init(self, key: jax.Array) -> DRQNParameters:
         """Draw the initial weights of every network."""
@@ -86,12 +100,18 @@ class TeamNetworks:
         memory, inputs = self.step_inputs(memory, codes, last_actions)
         if not self.is_shared:
             hidden, outputs = jax.vmap(step_drqn)(parameters, memory.hidden, inputs)
-            return memory._replace(hidden=hidden), self.head.values(outputs)
+            return memory._replace(hidden=hidden), self.values(outputs)
         single = jax.tree.map(lambda stacked: stacked[0], parameters)
         num_envs = codes.shape[1]
         flat_hidden, flat_outputs = step_drqn(single, _joined(memory.hidden), _joined(inputs))
         apart = (self.spec.num_agents, num_envs, -1)
-        return memory._replace(hidden=flat_hidden.reshape(apart)), self.head.values(flat_outputs).reshape(apart)
+        memory = memory._replace(hidden=flat_hidden.reshape(apart))
+        values = self.values(flat_outputs)
+        return memory, values.reshape(*apart[:2], *values.shape[1:])
+
+    def values(self, outputs: jax.Array) -> jax.Array:
+        """Return action values from the outputs of a network: [..., action], or [..., branch, action]."""
+        return self.head.values(outputs, self.spec.num_branches)
 
     def step_inputs(self, memory: Memory, codes: jax.Array, last_actions: jax.Array) -> tuple[Memory, jax.Array]:
         """Return all agents' inputs in a step, and their memories including the current footprints."""
@@ -102,22 +122,26 @@ class TeamNetworks:
         return memory, jax.vmap(self.inputs)(jnp.arange(self.spec.num_agents), codes, last_actions)
 
     def inputs(self, agent: jax.Array, codes: jax.Array, last_actions: jax.Array) -> jax.Array:
-        """Return one agent's inputs: codes [..., code], including any footprints, and last actions [...]."""
+        """Return one agent's inputs: codes [..., code], including any footprints, and last actions [...].
+
+        Last actions of several dimensions are [..., branch].
+        """
         size = self.spec.observation_size
-        parts = [self.spec.observations(codes[..., :size]), one_hot_actions(last_actions, self.spec.num_actions)]
+        as_vectors = one_hot_actions if self.spec.num_branches == 1 else several_hot_actions
+        parts = [self.spec.observations(codes[..., :size]), as_vectors(last_actions, self.spec.num_actions)]
         if self.footprints:
             scale = scale_of_told(self.ground.view).reshape((1,) * (codes.ndim - 1) + (-1,))
             parts.append(codes[..., size:].astype(jnp.float32) * scale)
         if self.is_shared:
             identity = jax.nn.one_hot(agent, self.spec.num_agents)
-            parts.append(jnp.broadcast_to(identity, (*last_actions.shape, self.spec.num_agents)))
+            parts.append(jnp.broadcast_to(identity, (*codes.shape[:-1], self.spec.num_agents)))
         return jnp.concatenate(parts, axis=-1)
 
     def episode_inputs(self, agent: jax.Array, codes: jax.Array, actions: jax.Array) -> jax.Array:
         """Return one agent's inputs over episodes, codes [episode, step + 1, code] → [step + 1, episode, input]."""
-        before_first = jnp.full((len(actions), 1), -1)
+        before_first = jnp.full((len(actions), 1, *branch_axis(self.spec.num_branches)), -1)
         last_actions = jnp.concatenate([before_first, actions.astype(jnp.int32)], axis=1)
-        return self.inputs(agent, self.noticed(codes).swapaxes(0, 1), last_actions.T)
+        return self.inputs(agent, self.noticed(codes).swapaxes(0, 1), last_actions.swapaxes(0, 1))
 
     def noticed(self, codes: jax.Array) -> jax.Array:
         """Return whole episodes' codes [..., step + 1, code] with footprints appended, if they are enabled."""
@@ -129,7 +153,7 @@ class TeamNetworks:
     def unroll(self, parameters: DRQNParameters, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Unroll one network from an empty memory: (hidden states, action values) [step, episode, …]."""
         hiddens, outputs = unroll_drqn(parameters, jnp.zeros((inputs.shape[1], self.hidden_size)), inputs)
-        return hiddens, self.head.values(outputs)
+        return hiddens, self.values(outputs)
 
     def by_agent(self, parameters: Any) -> Any:
         """Return every agent's parameters: [agent, …], regardless of the number of networks."""

@@ -16,14 +16,14 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from consmarl.environments.masks import is_present
+from consmarl.environments.branches import is_there
 from consmarl.errors import UsageError
 from consmarl.learners import td
 from consmarl.learners.devices import map_agents
 from consmarl.learners.interface import EpisodeBatch, Metrics
 from consmarl.learners.rewards import team_reward
 from consmarl.learners.team_networks import TeamNetworks, Weights
-from consmarl.learners.temporal_difference import Following, QState, TDLearner, following_best
+from consmarl.learners.temporal_difference import Following, QState, TDLearner, following_best, over_branches
 from consmarl.networks.linear import join_last
 
 
@@ -119,9 +119,11 @@ class TeamValue(TDLearner):
         states = self.team_states(batch)
         taken = batch.actions.swapaxes(1, 2).astype(jnp.int32)
         chosen = td.chosen_values(values[:, :-1], taken)
-        allowed = None if batch.allowed is None else batch.allowed.swapaxes(1, 2)  # [agent, step + 1, episode, action]
+        if self.spec.num_branches > 1:
+            chosen = chosen.mean(axis=-1)  # an agent's value of its action, as in `over_branches`
+        allowed = None if batch.allowed is None else batch.allowed.swapaxes(1, 2)  # [agent, step + 1, episode, …]
         if allowed is not None:  # whoever is absent adds nothing to the team's value
-            chosen = jnp.where(is_present(allowed[:, :-1]), chosen, 0.0)
+            chosen = jnp.where(is_there(allowed[:, :-1], self.spec.num_branches), chosen, 0.0)
         total = self.mix(online.mixer, chosen, states[:-1])
         allowed_t = None if allowed is None else allowed[:, 1:]
         following = self._following(target, values[:, 1:], taken, states[1:], batch, allowed_t)
@@ -143,6 +145,7 @@ class TeamValue(TDLearner):
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
         each = jax.vmap(following_best)(values_t, actions, choosing, allowed)
+        each = over_branches(each, self.spec.num_branches)
         # nobody of the team may have done much worse than the best
         return Following(
             self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0), each.shortfall.max(axis=0)

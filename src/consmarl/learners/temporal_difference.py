@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from consmarl.environments.masks import is_present
+from consmarl.environments.branches import is_there
 from consmarl.environments.validation import Fraction, NotNegative
 from consmarl.errors import UsageError
 from consmarl.learners import td
@@ -127,16 +127,16 @@ class TDLearner(RecurrentQ[QState]):
     def continues(self, batch: EpisodeBatch) -> jax.Array:
         """Return 1 where a value follows the step: [step, episode].
 
-        `batch.allowed` is one agent's, [episode, step + 1, action], or None. Nothing follows for an agent that leaves.
+        `batch.allowed` is one agent's, [episode, step + 1, …], or None. Nothing follows for an agent that leaves.
         """
-        limit = batch.actions.shape[-1]
+        limit = batch.rewards.shape[-1]
         goes_on = td.continues(batch.num_steps, batch.terminated, limit, bootstrap_time_limit=self.bootstrap_time_limit)
-        return goes_on if batch.allowed is None else goes_on * is_present(batch.allowed[:, 1:]).T
+        return goes_on if batch.allowed is None else goes_on * is_there(batch.allowed[:, 1:], self.spec.num_branches).T
 
     def counted(self, batch: EpisodeBatch) -> jax.Array:
         """Return 1 for steps to learn from: played, and the agent there; `batch.allowed` as in `continues`."""
-        mask = td.step_mask(batch.num_steps, batch.actions.shape[-1])
-        return mask if batch.allowed is None else mask * is_present(batch.allowed[:, :-1]).T
+        mask = td.step_mask(batch.num_steps, batch.rewards.shape[-1])
+        return mask if batch.allowed is None else mask * is_there(batch.allowed[:, :-1], self.spec.num_branches).T
 
     def settled(self, state: QState) -> jax.Array | None:
         """Return how far the learner has settled: 0 until `settle_after`, 1 at the run's end; None if it never does."""
@@ -169,7 +169,13 @@ class TDLearner(RecurrentQ[QState]):
         return td.TARGETS[self.target](followed)
 
     def td_loss(self, chosen: jax.Array, targets: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
-        """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting."""
+        """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting.
+
+        With `chosen` [step, episode, branch], all branches have the same targets, and what is returned is the mean.
+        """
+        if chosen.ndim > targets.ndim:
+            of_branches = jax.vmap(self.td_loss, (-1, None, None))(chosen, targets, batch)
+            return jax.tree.map(jnp.mean, of_branches)
         mask, may_be_empty = self.counted(batch), batch.allowed is not None
         error = td.masked_squared_error(chosen, targets, mask, may_be_empty=may_be_empty)
         played = td.total_weight(mask, may_be_empty=may_be_empty)
@@ -193,7 +199,7 @@ def following_best(
 ) -> Following:
     """Return what follows if the best action that is allowed is taken next.
 
-    `values_t` [step, episode, action] are the target network's; `actions` [step, episode] were taken. With
+    `values_t` [step, episode, …, action] are the target network's; `actions` [step, episode, …] were taken. With
     `online_values_t` those say which action is best (double Q-learning). Nothing is forbidden without `allowed_t`;
     what follows is worth 0 where the agent is absent.
     """
@@ -205,3 +211,15 @@ def following_best(
     values = values_t.max(axis=-1) if online_values_t is None else td.chosen_values(values_t, best)
     taken_next = jnp.concatenate([actions[1:], actions[-1:]])
     return Following(values, taken_next == best, choosing.max(axis=-1) - td.chosen_values(choosing, taken_next))
+
+
+def over_branches(following: Following, num_branches: int) -> Following:
+    """Return what follows if the best choice is made in every dimension, from what follows in each: [..., branch].
+
+    The value of an action is the mean over its dimensions (Tavakoli et al. 2018), and so is its shortfall; it is the
+    best one if it is so in all of them.
+    """
+    if num_branches == 1:
+        return following
+    values, is_best, shortfall = following
+    return Following(values.mean(axis=-1), is_best.all(axis=-1), shortfall.mean(axis=-1))

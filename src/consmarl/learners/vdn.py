@@ -1,6 +1,7 @@
 """VDN, value decomposition: the team's value is the sum of the agents' values."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 
@@ -10,6 +11,8 @@ from consmarl.learners.team_value import TeamValue
 @dataclass(frozen=True)
 class VDN(TeamValue):
     """Q_tot = Σ_i Q_i."""
+
+    handles_branches: ClassVar[bool] = True
 
     def init_mixer(self, key: jax.Array) -> tuple[()]:
         """Return no parameters: a sum has none."""

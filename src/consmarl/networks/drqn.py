@@ -24,9 +24,19 @@ class Head(enum.Enum):
         """Return the number of outputs."""
         return num_actions + (self is Head.DUELING)
 
-    def values(self, outputs: jax.Array) -> jax.Array:
-        """Return action values [..., action] from the network's outputs [..., output]."""
-        return dueling_values(outputs) if self is Head.DUELING else outputs
+    def values(self, outputs: jax.Array, num_branches: int = 1) -> jax.Array:
+        """Return action values [..., action] from the network's outputs [..., output].
+
+        With several branches, values are [..., branch, action], and a dueling head has one state value for all of them
+        (Tavakoli et al. 2018).
+        """
+        if num_branches == 1:
+            return dueling_values(outputs) if self is Head.DUELING else outputs
+        of_choices = outputs[..., 1:] if self is Head.DUELING else outputs
+        by_branch = of_choices.reshape(*outputs.shape[:-1], num_branches, -1)
+        if self is Head.PLAIN:
+            return by_branch
+        return outputs[..., :1, None] + by_branch - by_branch.mean(axis=-1, keepdims=True)
 
 
 def dueling_values(outputs: jax.Array) -> jax.Array:
@@ -114,3 +124,9 @@ def unroll_trunk(parameters: HasTrunk, hidden: jax.Array, inputs: jax.Array) -> 
 def one_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:
     """Return actions as one-hot vectors; −1, for no last action, gives zeros."""
     return jax.nn.one_hot(actions, num_actions, dtype=jnp.float32)
+
+
+def several_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:
+    """Return actions of several dimensions, [..., branch], as their choices' one-hot vectors one after the other."""
+    hot = one_hot_actions(actions, num_actions)
+    return hot.reshape(*actions.shape[:-1], -1)

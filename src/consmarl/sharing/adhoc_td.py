@@ -26,6 +26,7 @@ class AdHocTD(Mechanism):
     """Who answers [P: by-importance; C: always]."""
 
     handles_masks: ClassVar[bool] = True
+    handles_branches: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
         Preset.PAPER: {},
         Preset.RELEASE: dict(

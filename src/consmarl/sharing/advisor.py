@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from consmarl.environments import validation
+from consmarl.environments.branches import branch_axis
 from consmarl.errors import UsageError
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.histories import Histories
@@ -48,11 +49,14 @@ class Advisor:
         *,
         seed: int = 0,
         episodes: int | None = None,
+        num_dimensions: int = 1,
     ) -> None:
         """Start with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`.
 
         `episodes` is how many you are going to play. If it is below 40,000, sharing starts after an eighth of them
-        instead of after 5,000. A `start_episode` of your own is kept.
+        instead of after 5,000. A `start_episode` of your own is kept. Where an action is a choice in each of
+        `num_dimensions`, values and masks are [..., dimension, action] and actions [..., dimension]; `num_actions` is
+        how many choices there are in the dimension with most.
         """
         if sharing is not None and not isinstance(sharing, Mechanism):
             raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
@@ -60,8 +64,13 @@ class Advisor:
         validation.whole_number("seed", seed, least=0)
         validation.whole_number("num_agents", num_agents, least=1, most=MOST_AGENTS)
         validation.whole_number("num_actions", num_actions, least=1, most=MOST_ACTIONS)
+        validation.whole_number("num_dimensions", num_dimensions, least=1, most=MOST_ACTIONS)
+        if num_dimensions > 1 and not self.sharing.handles_branches:
+            raise UsageError(f"{type(self.sharing).__name__} cannot advise on actions of several dimensions.")
         purse = self.sharing.purse(num_agents, num_actions)
         self.num_agents, self.num_actions, self.seed = num_agents, num_actions, seed
+        self._branches = branch_axis(num_dimensions)
+        self._choices = (*self._branches, num_actions)  # the shape of one agent's values
         self.requests_left = np.full(num_agents, purse.requests, np.int64)
         self.answers_left = np.full(num_agents, purse.answers, np.int64)
         self.episode = -1
@@ -76,7 +85,7 @@ class Advisor:
     def is_advised(self) -> NDArray[np.bool_]:
         """Whose last action came from others' knowledge: [agent]."""
         return np.array(
-            [agent in self.exchanges and bool(self.exchanges[agent].student.is_advised) for agent in self._agents]
+            [agent in self.exchanges and np.any(self.exchanges[agent].student.is_advised) for agent in self._agents]
         )
 
     @property
@@ -91,7 +100,8 @@ class Advisor:
         self._histories = self._no_histories()
 
     def _no_histories(self) -> Histories | None:
-        return Histories(self.num_agents) if self.sharing.teacher_memory is TeacherMemory.HISTORY else None
+        remembers = self.sharing.teacher_memory is TeacherMemory.HISTORY
+        return Histories(self.num_agents, self._branches) if remembers else None
 
     def advise(
         self,
@@ -122,7 +132,9 @@ class Advisor:
     ) -> NDArray[np.int64]:
         """Do what `advise` does with a given key; the compiled loop draws the same for it."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
-        there = np.ones(self.num_agents, bool) if situation.allowed is None else situation.allowed[:, 0].any(axis=-1)
+        there = np.ones(self.num_agents, bool)
+        if situation.allowed is not None:
+            there = situation.allowed[:, 0].any(axis=-1).reshape(self.num_agents, -1).all(axis=-1)
         num_visits: Any = np.array(
             [
                 mine.add(each) if is_there else mine.count(each)
@@ -144,9 +156,9 @@ class Advisor:
             request = Request(jnp.int32(student), values, num_visits[student], situation.episode[0], allowed)
             exchange = self._exchange(key_requests, request, observations[student], ask_teacher)
             self.exchanges[student] = exchange
-            if exchange.student.is_advised:
+            if np.any(exchange.student.is_advised):
                 self.requests_left[student] -= 1
-                chosen[student] = exchange.student.action
+                chosen[student] = np.where(exchange.student.is_advised, exchange.student.action, chosen[student])
         if self._histories:
             self._histories.act(chosen)
         return chosen
@@ -154,7 +166,7 @@ class Advisor:
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Return everything that future behaviour depends on, as arrays."""
         state = {
-            "size": np.array([self.num_agents, self.num_actions]),
+            "size": np.array([self.num_agents, self.num_actions, *self._branches]),
             "place": np.array([self.seed, self.episode, self.step]),
             "requests_left": self.requests_left.copy(),
             "answers_left": self.answers_left.copy(),
@@ -174,10 +186,11 @@ class Advisor:
             raise UsageError(
                 f"the state lacks {missing[0]!r}: it is of another team, of other settings, or not an Advisor's."
             )
-        if state["size"].tolist() != [self.num_agents, self.num_actions]:
+        if state["size"].tolist() != names["size"].tolist():
+            theirs, ours = (" × ".join(map(str, each["size"][1:].tolist())) for each in (state, names))
             raise UsageError(
-                f"the state is of {state['size'][0]} agents with {state['size'][1]} actions, "
-                f"and this Advisor has {self.num_agents} with {self.num_actions}."
+                f"the state is of {state['size'][0]} agents with {theirs} actions, "
+                f"and this Advisor has {self.num_agents} with {ours}."
             )
         self.seed, self.episode, self.step = (int(number) for number in state["place"])
         self.requests_left = np.array(state["requests_left"], np.int64)
@@ -193,20 +206,20 @@ class Advisor:
         if self._histories:
             parts = Histories.PARTS
             self._histories = Histories.from_arrays(
-                [{part: state[f"history.{agent}.{part}"] for part in parts} for agent in self._agents]
+                [{part: state[f"history.{agent}.{part}"] for part in parts} for agent in self._agents], self._branches
             )
 
     def _exchange(self, key: jax.Array, request: Request, observation: ArrayLike, ask_teacher: AskTeacher) -> Exchange:
         student = int(request.student)
         has_budget = self.answers_left > 0
-        values: Any = np.zeros((self.num_agents, self.num_actions), np.float32)
+        values: Any = np.zeros((self.num_agents, *self._choices), np.float32)
         values[student] = request.values
         shown = self._histories.of(student) if self._histories else observation
         for teacher in self._agents:
             # only agents that may answer are asked
             if teacher != student and (has_budget[teacher] or not self.sharing.enforces_answer_budget):
                 answer = ask_teacher(teacher, student, shown)
-                values[teacher] = self._numbers("a teacher's values", answer, (self.num_actions,))
+                values[teacher] = self._numbers("a teacher's values", answer, self._choices)
         if request.allowed is not None:
             values = np.where(request.allowed, values, np.float32(-np.inf))
         num_visits: Any = np.array([mine.count(observation) for mine in self._visits], np.int32)
@@ -238,12 +251,14 @@ class Advisor:
             key_of(each)  # before anything is counted: a refused call has no effect
         if self._histories:
             self._histories.check(observations)
-        own = self._numbers("values", values, (self.num_agents, self.num_actions))
+        own = self._numbers("values", values, (self.num_agents, *self._choices))
         intended = np.asarray(actions)
-        is_action = intended.shape == (self.num_agents,) and np.issubdtype(intended.dtype, np.integer)
+        shape = (self.num_agents, *self._branches)
+        is_action = intended.shape == shape and np.issubdtype(intended.dtype, np.integer)
         if not is_action or intended.min() < 0 or intended.max() >= self.num_actions:
             raise UsageError(
-                f"actions must be {self.num_agents} whole numbers from 0 to {self.num_actions - 1}, not {actions!r}."
+                f"actions must be {' × '.join(map(str, shape))} whole numbers from 0 to {self.num_actions - 1}, not "
+                f"{actions!r}."
             )
         explores = np.broadcast_to(False if is_exploring is None else np.asarray(is_exploring, bool), self.num_agents)
         facts: dict[str, Any] = dict(
@@ -266,12 +281,13 @@ class Advisor:
             return None
         if not self.sharing.handles_masks:
             raise UsageError(f"{type(self.sharing).__name__} does not heed what is allowed: leave allowed out.")
-        allowed, shape = np.asarray(given), (self.num_agents, self.num_actions)
+        allowed, shape = np.asarray(given), (self.num_agents, *self._choices)
         if allowed.shape != shape or not (allowed.dtype == bool or np.isin(allowed, (0, 1)).all()):
             raise UsageError(f"allowed must be booleans of shape {shape}, not {allowed.dtype}{allowed.shape}.")
         allowed = allowed.astype(bool)
-        for agent in np.flatnonzero(allowed.any(axis=1)).tolist():
-            if not allowed[agent, intended[agent]]:
+        is_fine = np.take_along_axis(allowed, intended[..., None], axis=-1).reshape(self.num_agents, -1)
+        for agent in np.flatnonzero(allowed.reshape(self.num_agents, -1).any(axis=1)).tolist():
+            if not is_fine[agent].all():
                 raise UsageError(f"agent {agent} means to do {intended[agent]}, which it is not allowed to.")
         return allowed[:, None]
 

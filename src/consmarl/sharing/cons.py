@@ -45,6 +45,7 @@ class Cons(Mechanism):
     """Whether teachers must have met the observation [P: no; C: yes]."""
 
     handles_masks: ClassVar[bool] = True
+    handles_branches: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {
         Preset.PAPER: {},
         Preset.RELEASE: dict(

@@ -5,7 +5,8 @@ situation, given what it has seen and done (`TeacherMemory.HISTORY`), and acts o
 Nothing is counted and no budget is spent; the number of messages is reported. The paper evaluates agents without
 consulting, so this is a separate mode of execution and never part of the paper's figures.
 
-Axes: `[agent, env, …]`, and `[teacher, action]` for one student.
+Axes: `[agent, env, …]`, and `[teacher, action]` for one student. Where an action has several dimensions, who answers is
+decided for all of them together, and each is scored by itself.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.branches import of_every_branch
 from consmarl.environments.masks import choices, only_allowed
 from consmarl.errors import UsageError
 from consmarl.records import settle
@@ -36,6 +38,7 @@ class Consulting(Sharing):
 
     teacher_memory = TeacherMemory.HISTORY
     handles_masks = True
+    handles_branches = True
 
     def __post_init__(self) -> None:
         """Convert the mode to its type."""
@@ -65,16 +68,16 @@ class Consulting(Sharing):
     ) -> Shared:
         """Ask all teammates, and take the action with the highest score."""
         del key
-        num_agents, num_envs = situation.actions.shape
-        is_asking = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape)
+        num_agents, num_envs = situation.is_exploring.shape
+        is_asking = jnp.broadcast_to(situation.is_live[None, :], situation.is_exploring.shape)
         ready = prepare_teachers(is_asking)
         students, envs = jnp.divmod(jnp.arange(num_agents * num_envs), num_envs)
-        asked = ready.ask_teachers(students, envs)  # [teacher, pair, action]
-        values = asked.reshape(num_agents, num_agents, num_envs, -1).transpose(1, 2, 0, 3)
+        asked = ready.ask_teachers(students, envs)  # [teacher, pair, …, action]
+        values = jnp.moveaxis(asked.reshape(num_agents, num_agents, num_envs, *asked.shape[2:]), 0, 2)
         # the student's own network would repeat its values, up to rounding
-        is_self = jnp.eye(num_agents, dtype=bool)[:, None, :, None]
-        values = jnp.where(is_self, situation.values[:, :, None, :], values)  # [student, env, teacher, action]
-        allowed = None if situation.allowed is None else choices(situation.allowed)  # [student, env, action]
+        is_self = jnp.expand_dims(jnp.eye(num_agents, dtype=bool), (1, *range(3, values.ndim)))
+        values = jnp.where(is_self, situation.values[:, :, None], values)  # [student, env, teacher, …, action]
+        allowed = None if situation.allowed is None else choices(situation.allowed)  # [student, env, …, action]
         values = only_allowed(values, None if allowed is None else allowed[:, :, None])
 
         def over_envs(student: jax.Array, rows: jax.Array, may: jax.Array | None) -> tuple[jax.Array, jax.Array]:
@@ -82,7 +85,7 @@ class Consulting(Sharing):
 
         scores, is_sent = jax.vmap(over_envs)(jnp.arange(num_agents), values, allowed)
         chosen = jnp.argmax(scores, axis=-1).astype(jnp.int32)
-        actions = jnp.where(is_asking, chosen, situation.actions)
+        actions = jnp.where(of_every_branch(is_asking, chosen), chosen, situation.actions)
         is_sent &= is_asking[:, :, None]  # [student, env, teacher]
         traffic = Traffic(
             requests=is_asking.astype(jnp.int32),
@@ -94,16 +97,19 @@ class Consulting(Sharing):
         return Shared(actions, traffic, state, memory, record, ready.recall)
 
     def _scored(self, student: jax.Array, values: jax.Array, allowed: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-        """Return how the team scores a student's actions [action], −∞ for what is forbidden, and who answers it.
+        """Return how the team scores a student's actions [..., action], −∞ for what is forbidden, and who answers it.
 
-        `values` [teacher, action] are −∞ for what is forbidden; who answers is bool [teacher].
+        `values` [teacher, ..., action] are −∞ for what is forbidden; who answers is bool [teacher].
         """
         is_other = jnp.arange(len(values)) != student
         if self.mode in ONLY_HOPEFUL:
             is_sent = is_other & jax.vmap(equations.is_more_hopeful, (0, None))(values, values[student])
         else:
             is_sent = is_other
-        return only_allowed(SCORES[self.mode](values[student], values, is_sent, allowed), allowed), is_sent
+        score = SCORES[self.mode]
+        if values.ndim > 2:
+            score = jax.vmap(score, (0, 1, None, 0))
+        return only_allowed(score(values[student], values, is_sent, allowed), allowed), is_sent
 
     def _record(
         self,
@@ -117,8 +123,10 @@ class Consulting(Sharing):
         """Write down what was said, in the form of a request in training; what consulting does not have is zero."""
         by_teacher = None if allowed is None else jnp.broadcast_to(allowed[:, :, None], values.shape)
         policies = jax.nn.softmax(values, axis=-1)
-        nothing, none_left = jnp.zeros(actions.shape), jnp.zeros(actions.shape, jnp.int32)
-        is_asking = situation.is_live[None, :] & jnp.ones(actions.shape, bool)
+        nothing, none_left = jnp.zeros(actions.shape), jnp.zeros(is_sent.shape[:2], jnp.int32)
+        is_asking = situation.is_live[None, :] & jnp.ones(is_sent.shape[:2], bool)
+        is_advised = is_asking & jnp.any(is_sent, axis=2)
+        is_best, is_advised = (_in_every_branch(flags, actions) for flags in (is_asking, is_advised))
         is_self = jnp.eye(len(actions), dtype=bool)[:, None, :]
         silent = jnp.where(is_self, Reply.NOT_ASKED, Reply.NOT_MORE_HOPEFUL)
         teachers = TeacherRecord(
@@ -129,7 +137,7 @@ class Consulting(Sharing):
             best_probability=jnp.max(policies, axis=-1),
             worst_probability=_over(equations.worst_probability, policies, by_teacher),
             confidence=_over(equations.policy_confidence, policies, by_teacher),
-            prestige=jnp.zeros(is_sent.shape),
+            prestige=jnp.zeros(values.shape[:-1]),
             max_value=jnp.max(values, axis=-1),
         )
         student = StudentRecord(
@@ -138,9 +146,9 @@ class Consulting(Sharing):
             policy_after=_shares(self.mode, scores, allowed),
             confidence_after=nothing,
             negative_weight=jnp.full(actions.shape, NEGATIVE_WEIGHT if self.mode is Consult.CONS else 0.0),
-            is_best=is_asking,
+            is_best=is_best,
             num_excluded=jnp.zeros(actions.shape, jnp.uint8),
-            is_advised=is_asking & jnp.any(is_sent, axis=2),
+            is_advised=is_advised,
             action=actions.astype(jnp.uint8),
         )
         return StepRecord(
@@ -218,6 +226,14 @@ def _shares(mode: Consult, scores: jax.Array, allowed: jax.Array | None) -> jax.
     return scores / jnp.sum(scores, axis=-1, keepdims=True)
 
 
+def _in_every_branch(flags: jax.Array, actions: jax.Array) -> jax.Array:
+    """Return flags [agent, env] for every dimension of actions."""
+    return jnp.broadcast_to(of_every_branch(flags, actions), actions.shape)
+
+
 def _over(function: Any, rows: jax.Array, allowed: jax.Array | None) -> jax.Array:
     """Apply a function of [action] and of what is allowed to the last axis."""
-    return jax.vmap(jax.vmap(jax.vmap(function)))(rows, allowed)
+    for _ in rows.shape[:-1]:
+        function = jax.vmap(function)
+    applied: jax.Array = function(rows, allowed)
+    return applied

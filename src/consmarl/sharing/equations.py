@@ -6,6 +6,9 @@ the same draws gets the same actions.
 
 Where some actions are forbidden, |A| is the number of those that are `allowed` (bool `[action]`; None forbids nothing).
 Values of the others are −∞ then, and so their probabilities are 0.
+
+Where an action has several dimensions, values are `[branch, action]`. Whether somebody may and will teach is decided
+for all dimensions together, by means over them; all else holds in each by itself, as if it were an action of its own.
 """
 
 from typing import NamedTuple
@@ -25,7 +28,10 @@ def giving_probability(
     num_visits: jax.Array, values: jax.Array, scale: float, allowed: jax.Array | None = None
 ) -> jax.Array:
     """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): who knows it well, and where it matters."""
-    importance = jnp.max(values) - jnp.min(_or(jnp.inf, values, allowed))
+    if values.ndim == 1:
+        importance = jnp.max(values) - jnp.min(_or(jnp.inf, values, allowed))
+    else:
+        importance = jnp.mean(jnp.max(values, axis=-1) - jnp.min(_or(jnp.inf, values, allowed), axis=-1))
     return 1.0 - (1.0 + scale) ** -(jnp.sqrt(num_visits.astype(jnp.float32)) * importance)
 
 
@@ -50,9 +56,14 @@ def is_more_familiar(teacher_visits: jax.Array, student_visits: jax.Array) -> ja
     return teacher_visits > student_visits
 
 
+def expected_value(values: jax.Array) -> jax.Array:
+    """Return max Q, what an agent expects: the mean of the maxima where an action has several dimensions."""
+    return jnp.max(values) if values.ndim == 1 else jnp.mean(jnp.max(values, axis=-1))
+
+
 def is_more_hopeful(teacher_values: jax.Array, student_values: jax.Array, margin: float = 0.0) -> jax.Array:
     """Eq. 6, second half, max Q_j > max Q_i: the teacher expects more; the paper has no margin."""
-    return jnp.max(teacher_values) > jnp.max(student_values) + margin
+    return expected_value(teacher_values) > expected_value(student_values) + margin
 
 
 def has_more_or_better_experience(

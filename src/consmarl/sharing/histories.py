@@ -15,7 +15,7 @@ class History(NamedTuple):
     """One agent's episode so far."""
 
     observations: NDArray[Any]  # [step, …], ending with the current observation
-    last_actions: NDArray[np.int64]  # [step], the action before each of them; −1 at first
+    last_actions: NDArray[np.int64]  # [step, …], the action before each of them; −1 at first
 
 
 class Histories:
@@ -23,10 +23,11 @@ class Histories:
 
     PARTS: ClassVar = ("observations", "actions")
 
-    def __init__(self, num_agents: int) -> None:
-        """Start empty."""
+    def __init__(self, num_agents: int, branches: tuple[int, ...] = ()) -> None:
+        """Start empty; `branches` is the shape of an action, () for a single choice."""
+        self._branches = branches
         self._seen: list[list[NDArray[Any]]] = [[] for _ in range(num_agents)]
-        self._done: list[list[int]] = [[] for _ in range(num_agents)]
+        self._done: list[list[Any]] = [[] for _ in range(num_agents)]
 
     def check(self, observations: Sequence[ArrayLike] | NDArray[Any]) -> None:
         """Refuse observations whose shape differs from earlier ones."""
@@ -49,7 +50,11 @@ class Histories:
 
     def of(self, agent: int) -> History:
         """Return an agent's episode up to its current observation, before it acts."""
-        return History(np.stack(self._seen[agent]), np.array([NO_ACTION, *self._done[agent]], np.int64))
+        return History(np.stack(self._seen[agent]), np.array([self._no_action, *self._done[agent]], np.int64))
+
+    @property
+    def _no_action(self) -> Any:
+        return np.full(self._branches, NO_ACTION).tolist()
 
     def to_arrays(self, agent: int) -> dict[str, NDArray[Any]]:
         """Return an agent's part as arrays, between steps."""
@@ -57,9 +62,9 @@ class Histories:
         return {"observations": np.stack(seen) if seen else np.zeros(0), "actions": np.array(self._done[agent], int)}
 
     @classmethod
-    def from_arrays(cls, agents: Sequence[dict[str, NDArray[Any]]]) -> Self:
+    def from_arrays(cls, agents: Sequence[dict[str, NDArray[Any]]], branches: tuple[int, ...] = ()) -> Self:
         """Read what `to_arrays` returned for each agent."""
-        histories = cls(len(agents))
+        histories = cls(len(agents), branches)
         for agent, arrays in enumerate(agents):
             if len(arrays["observations"]) != len(arrays["actions"]):
                 raise UsageError(

@@ -4,7 +4,8 @@ A mechanism is a frozen, hashable dataclass of settings whose methods are pure. 
 budgets) is its state; what does not (observations met in this episode) is its memory. It knows nothing of networks: it
 receives the agents' values, and a function that prepares teachers to give their values in students' situations.
 
-Axes: `[agent, env, …]`.
+Axes: `[agent, env, …]`. Where an action has several dimensions, actions have a last axis of branches, and values and
+masks one before that of actions.
 """
 
 import abc
@@ -16,7 +17,7 @@ import jax
 from consmarl.metrics import Metric
 from consmarl.sharing.options import TeacherMemory
 
-# (students [request], environments [request]) → every teacher's values in their situation [teacher, request, action]
+# (students [request], environments [request]) → every teacher's values in their situation [teacher, request, …]
 AskTeachers = Callable[[jax.Array, jax.Array], jax.Array]
 
 
@@ -35,15 +36,20 @@ class Situation(NamedTuple):
     """A step before anyone acts."""
 
     codes: jax.Array  # [agent, env, code], the observations
-    values: jax.Array  # float32 [agent, env, action], the agents' own
-    actions: jax.Array  # int32 [agent, env], what each would do without advice
+    values: jax.Array  # float32 [agent, env, …, action], the agents' own
+    actions: jax.Array  # int32 [agent, env, …], what each would do without advice
     is_exploring: jax.Array  # bool [agent, env]
     is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step
     is_live: jax.Array  # bool [env]
     epsilon: jax.Array  # float32, one for all, or [agent, 1]
     episode: jax.Array  # int32 [env], the episode's number x
     step: jax.Array  # int32, the number of the step
-    allowed: Any = None  # bool [agent, env, action], none for whoever is absent; None where nothing is forbidden
+    allowed: Any = None  # bool [agent, env, …, action], none for whoever is absent; None where nothing is forbidden
+
+    @property
+    def num_branches(self) -> int:
+        """How many dimensions an action has."""
+        return self.actions.shape[-1] if self.actions.ndim > self.is_exploring.ndim else 1
 
 
 class Traffic(NamedTuple):
@@ -58,7 +64,7 @@ class Traffic(NamedTuple):
 class Shared(NamedTuple):
     """The outcome of a step."""
 
-    actions: jax.Array  # int32 [agent, env]
+    actions: jax.Array  # int32 [agent, env, …]
     traffic: Traffic
     state: Any
     memory: Any
@@ -71,6 +77,7 @@ class Sharing(abc.ABC):
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
     handles_masks: ClassVar[bool] = False  # whether it heeds `Situation.allowed`
+    handles_branches: ClassVar[bool] = False  # whether it can be used where actions have several dimensions
     metrics: ClassVar[tuple[Metric, ...]] = ()  # what rows hold of its reports, in the order that a reader wants
 
     @abc.abstractmethod

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from consmarl.environments import validation
-from consmarl.environments.masks import choices, is_present, only_allowed
+from consmarl.environments.branches import is_there, of_every_branch
+from consmarl.environments.masks import choices, only_allowed
 from consmarl.environments.validation import Fraction
 from consmarl.errors import UsageError
 from consmarl.metrics import Metric
@@ -225,9 +226,9 @@ class Mechanism(Sharing):
         key_ask, key_second, key_requests = jax.random.split(key, 3)
         marks = self.counter.marks(situation.codes)
         agents = jnp.arange(situation.actions.shape[0])[:, None]
-        is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.actions.shape)
+        is_visit = jnp.broadcast_to(situation.is_live[None, :], situation.is_exploring.shape)
         if situation.allowed is not None:
-            is_visit &= is_present(situation.allowed)
+            is_visit &= is_there(situation.allowed, situation.num_branches)
         is_visit = is_visit.astype(jnp.int32)
         seats = jnp.broadcast_to(self.seats(agents, situation.episode[None, :]), is_visit.shape)
         table, num_visits = self.counter.count(state.table, marks, seats, is_visit)
@@ -240,12 +241,13 @@ class Mechanism(Sharing):
         outcome = work_off(self, key_requests, asked, ready.ask_teachers, state.answers_left, is_recording=is_recording)
         alone = self.action_without_advice(key_second, situation)
         actions = jnp.where(outcome.is_advised, outcome.actions, alone)
-        left = SharingState(table, state.requests_left - outcome.is_advised.sum(axis=1), outcome.answers_left)
+        is_advised = in_any_branch(outcome.is_advised, situation.num_branches)
+        left = SharingState(table, state.requests_left - is_advised.sum(axis=1), outcome.answers_left)
         traffic = Traffic(
             requests=is_asking.astype(jnp.int32),
             answers=outcome.num_answers,
             taught=outcome.taught,
-            advised=outcome.is_advised.astype(jnp.int32),
+            advised=is_advised.astype(jnp.int32),
         )
         record = self._record(asked, outcome, left, alone, actions) if is_recording else ()
         return Shared(actions, traffic, left, memory, record, ready.recall)
@@ -288,7 +290,7 @@ class Mechanism(Sharing):
         elif self.ask_gate is AskGate.EXPLOITING:
             wants &= ~situation.is_exploring
         if situation.allowed is not None:  # where there is no choice, there is nothing to ask about
-            wants &= jnp.sum(situation.allowed, axis=-1) > 1
+            wants &= in_any_branch(jnp.sum(situation.allowed, axis=-1) > 1, situation.num_branches)
         if self.ask_share < 1:
             wants &= asks_in(situation.episode, len(wants), self.ask_share)
         if self.experts:
@@ -301,13 +303,14 @@ class Mechanism(Sharing):
         return wants & (set_aside < requests_left[:, None])
 
     def action_without_advice(self, key: jax.Array, situation: Situation) -> jax.Array:
-        """Return the actions of agents that gained no knowledge: int32 [agent, env]."""
+        """Return the actions of agents that gained no knowledge: int32 [agent, env, …]."""
         if not self.has_second_draw:
             return situation.actions
-        explores = jax.random.uniform(key, situation.actions.shape) < situation.epsilon
+        explores = jax.random.uniform(key, situation.is_exploring.shape) < situation.epsilon
         allowed = None if situation.allowed is None else choices(situation.allowed)
         greedy = jnp.argmax(only_allowed(situation.values, allowed), axis=-1).astype(jnp.int32)
-        return jnp.where(situation.is_exploring & ~explores, greedy, situation.actions)
+        is_greedy = of_every_branch(situation.is_exploring & ~explores, greedy)
+        return jnp.where(is_greedy, greedy, situation.actions)
 
     def _record(
         self, asked: Asked, outcome: Outcome, left: SharingState, alone: jax.Array, actions: jax.Array
@@ -321,12 +324,17 @@ class Mechanism(Sharing):
             is_exploring=asked.situation.is_exploring,
             own_action=alone.astype(jnp.uint8),
             action=actions.astype(jnp.uint8),
-            requests_left=jnp.broadcast_to(left.requests_left[:, None], actions.shape),
-            answers_left=jnp.broadcast_to(left.answers_left[:, None], actions.shape),
+            requests_left=jnp.broadcast_to(left.requests_left[:, None], asked.is_asking.shape),
+            answers_left=jnp.broadcast_to(left.answers_left[:, None], asked.is_asking.shape),
             student=student,
             teachers=teachers,
             allowed=asked.situation.allowed,
         )
+
+
+def in_any_branch(flags: jax.Array, num_branches: int) -> jax.Array:
+    """Return what holds in some dimension of an action: [agent, env], from [agent, env, …]."""
+    return flags if num_branches == 1 else jnp.any(flags, axis=-1)
 
 
 def asks_in(episodes: jax.Array, num_agents: int, share: float) -> jax.Array:

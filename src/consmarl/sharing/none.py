@@ -14,6 +14,7 @@ class NoSharing(Sharing):
     """Nobody asks, nobody counts."""
 
     handles_masks = True
+    handles_branches = True
 
     def init(self, num_agents: int, num_actions: int) -> tuple[()]:
         """Nothing is kept."""
@@ -37,7 +38,7 @@ class NoSharing(Sharing):
     ) -> Shared:
         """Do what exploration says."""
         del key, prepare_teachers
-        nothing = jnp.zeros(situation.actions.shape, jnp.int32)
+        nothing = jnp.zeros(situation.is_exploring.shape, jnp.int32)
         done = situation.actions.astype(jnp.uint8)
         record = (
             ActRecord(situation.values, situation.is_exploring, done, done, situation.allowed) if is_recording else ()

@@ -4,6 +4,9 @@ Requests are few, so they are gathered into short lists, and teachers are asked 
 number of requests, not the square of the team. They are processed by environment and, within it, by the student's
 number, as if agents acted one after the other; a teacher whose budget runs out answers the earlier ones.
 
+Where an action has several dimensions, a request is about all of them: teachers name a best and a worst choice in each,
+and the student absorbs them dimension by dimension.
+
 Axes: `[agent, env]` outside, `[pair]` inside, environment by environment.
 """
 
@@ -22,24 +25,24 @@ class Request(NamedTuple):
     """A student's message and its sender: m_s = (o, n, max Q)."""
 
     student: jax.Array  # int32
-    values: jax.Array  # float32 [action]
+    values: jax.Array  # float32 [action], or [branch, action]
     num_visits: jax.Array  # int32
     episode: jax.Array  # int32
-    allowed: Any = None  # bool [action], what the student may do: all else is worth −∞; None forbids nothing
+    allowed: Any = None  # bool [..., action], what the student may do: all else is worth −∞; None forbids nothing
 
 
 class Teachers(NamedTuple):
     """What every agent knows about a request's observation."""
 
-    values: jax.Array  # float32 [teacher, action], −∞ for what the student may not do
+    values: jax.Array  # float32 [teacher, ..., action], −∞ for what the student may not do
     num_visits: jax.Array  # int32 [teacher]
 
 
 class Draws(NamedTuple):
     """Random numbers for one request, uniform in [0, 1)."""
 
-    whether: jax.Array
-    which: jax.Array
+    whether: jax.Array  # one, or [branch]
+    which: jax.Array  # one, or [branch]
     giving: jax.Array  # [teacher]
 
 
@@ -72,7 +75,7 @@ class Answering(Protocol):
         """Return a `Reply` for every agent, as if it were a teacher with budget: uint8 [teacher]."""
 
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
-        """Return the outcome of the answers."""
+        """Return the outcome of the answers for an action of one dimension."""
 
 
 class Asked(NamedTuple):
@@ -90,17 +93,20 @@ class Outcome(NamedTuple):
 
     num_done: jax.Array
     answers_left: jax.Array  # int32 [agent]
-    actions: jax.Array  # int32, of advised agents
-    is_advised: jax.Array  # bool
+    actions: jax.Array  # int32, of advised agents; [..., branch] where an action has several dimensions
+    is_advised: jax.Array  # bool, of the same shape
     num_answers: jax.Array  # int32, messages a student received
     taught: jax.Array  # int32, messages a teacher gave
     records: Any  # (StudentRecord, TeacherRecord), or () if nothing is recorded
 
 
-def draws_of(key: jax.Array, num_agents: int) -> Draws:
+def draws_of(key: jax.Array, num_agents: int, num_branches: int = 1) -> Draws:
     """Draw for one request."""
-    drawn = jax.random.uniform(key, (num_agents + 2,))
-    return Draws(drawn[0], drawn[1], drawn[2:])
+    drawn = jax.random.uniform(key, (num_agents + 2 * num_branches,))
+    if num_branches == 1:
+        return Draws(drawn[0], drawn[1], drawn[2:])
+    whether, which, giving = jnp.split(drawn, (num_branches, 2 * num_branches))
+    return Draws(whether, which, giving)
 
 
 def willing(mechanism: Answering, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
@@ -120,9 +126,31 @@ def answer_one(
     mechanism: Answering, key: jax.Array, request: Request, teachers: Teachers, has_budget: jax.Array
 ) -> Exchange:
     """Process one request, given which teachers have budget left."""
-    draws = draws_of(key, len(has_budget))
+    draws = draws_of(key, len(has_budget), _num_branches(request))
     replies = within_budget(mechanism, willing(mechanism, request, teachers, draws), has_budget)
-    return mechanism.exchange(request, teachers, replies, draws)
+    return exchanged(mechanism, request, teachers, replies, draws)
+
+
+def _num_branches(request: Request) -> int:
+    return 1 if request.values.ndim == 1 else request.values.shape[0]
+
+
+def exchanged(mechanism: Answering, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
+    """Return the outcome of the answers, in every dimension of an action by itself.
+
+    With several, the student's record is [branch, …] and the teachers' [teacher, branch], but for what they say of all
+    dimensions at once: whether they answer, and how often they met the observation.
+    """
+    if _num_branches(request) == 1:
+        return mechanism.exchange(request, teachers, replies, draws)
+    asked = Request(student=None, values=0, num_visits=None, episode=None, allowed=0)  # type: ignore[arg-type]
+    told = TeacherRecord(*(1,) * len(TeacherRecord._fields))._replace(reply=None, num_visits=None)  # type: ignore[arg-type]
+    by_branch = jax.vmap(
+        mechanism.exchange,
+        in_axes=(asked, Teachers(1, None), None, Draws(0, 0, None)),  # type: ignore[arg-type]
+        out_axes=Exchange(0, told),  # type: ignore[arg-type]
+    )
+    return by_branch(request, teachers, replies, draws)
 
 
 def work_off(
@@ -148,8 +176,11 @@ def work_off(
         return _answer_some(mechanism, key, asked, ask_teachers, numbers, outcome)
 
     nothing = jnp.zeros(num_pairs, jnp.int32)
+    num_branches = asked.situation.num_branches
+    in_branches = nothing if num_branches == 1 else jnp.zeros((num_pairs, num_branches), jnp.int32)
     records = _blank_records(mechanism, asked.situation, num_pairs) if is_recording else ()
-    first = Outcome(jnp.zeros((), jnp.int32), answers_left, nothing, nothing.astype(bool), nothing, nothing, records)
+    first = Outcome(jnp.zeros((), jnp.int32), answers_left, in_branches, in_branches.astype(bool), nothing, nothing,
+                    records)  # fmt: skip
     last = jax.lax.while_loop(lambda outcome: outcome.num_done < num_requests, next_ones, first)
     by_pair = jax.tree.map(lambda rows: rows.reshape(num_envs, num_agents, *rows.shape[1:]).swapaxes(0, 1), last[2:])
     return Outcome(last.num_done, last.answers_left, *by_pair)
@@ -176,14 +207,15 @@ def _answer_some(
     seats = jnp.broadcast_to(seats, (len(pairs), num_agents))
     marks = jnp.repeat(asked.marks[students, envs][:, None, :], num_agents, axis=1)
     num_visits = mechanism.counter.lookup(asked.table, marks, seats)
-    values = ask_teachers(students, envs).swapaxes(0, 1)  # [request, teacher, action]
+    values = ask_teachers(students, envs).swapaxes(0, 1)  # [request, teacher, …]
     teachers = Teachers(only_allowed(values, None if allowed is None else allowed[:, None]), num_visits)
-    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents))(pairs)
+    num_branches = situation.num_branches
+    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents, num_branches))(pairs)
     replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)
     would = (replies == Reply.ANSWERED) & is_request
     has_budget = (jnp.cumsum(would, axis=0) - would) < outcome.answers_left[None, :]
     replies = within_budget(mechanism, replies, has_budget)
-    exchanges = jax.vmap(mechanism.exchange)(requests, teachers, replies, draws)
+    exchanges = jax.vmap(lambda *each: exchanged(mechanism, *each))(requests, teachers, replies, draws)
     answers = ((replies == Reply.ANSWERED) & is_request).astype(jnp.int32)
     student = exchanges.student
     return Outcome(
@@ -204,11 +236,11 @@ def _noted(records: Any, numbers: jax.Array, exchanges: Exchange) -> Any:
 
 
 def _blank_records(mechanism: Answering, situation: Situation, num_pairs: int) -> Exchange:
-    num_agents, num_actions = situation.actions.shape[0], situation.values.shape[-1]
+    num_agents, choices_shape = situation.actions.shape[0], situation.values.shape[2:]
     integer = jnp.zeros((), jnp.int32)
-    allowed = None if situation.allowed is None else jnp.ones(num_actions, bool)
-    request = Request(integer, jnp.zeros(num_actions), integer, integer, allowed)
-    teachers = Teachers(jnp.zeros((num_agents, num_actions)), jnp.zeros(num_agents, jnp.int32))
+    allowed = None if situation.allowed is None else jnp.ones(choices_shape, bool)
+    request = Request(integer, jnp.zeros(choices_shape), integer, integer, allowed)
+    teachers = Teachers(jnp.zeros((num_agents, *choices_shape)), jnp.zeros(num_agents, jnp.int32))
     shapes = jax.eval_shape(
         lambda key: answer_one(mechanism, key, request, teachers, jnp.zeros(num_agents, bool)), jax.random.key(0)
     )

@@ -1,7 +1,8 @@
 """Exploration, independent of learner and sharing.
 
 An exploration is a frozen dataclass of pure functions; its state is reset at the start of every episode.
-Axes: `[agent, env]`.
+Axes: `[agent, env]`. Where an action has several dimensions, whether to explore is drawn once for all of them, and
+actions are `[agent, env, branch]`, scores `[agent, env, branch, action]`.
 """
 
 import abc
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from consmarl.environments.branches import of_every_branch
 from consmarl.environments.masks import draw_allowed, is_allowed
 from consmarl.environments.validation import Fraction
 from consmarl.errors import UsageError
@@ -49,7 +51,7 @@ class LinearSchedule:
 class Choice(NamedTuple):
     """The agents' choices."""
 
-    actions: jax.Array  # int32 [agent, env]
+    actions: jax.Array  # int32 [agent, env, …]
     is_exploring: jax.Array  # bool [agent, env]
     is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step rather than continuing
     state: Any
@@ -60,10 +62,16 @@ class Exploration(abc.ABC):
 
     scores: ClassVar[Scores] = Scores.VALUES  # what it chooses by
     handles_masks: ClassVar[bool] = False  # whether it can be used where actions are forbidden
+    handles_branches: ClassVar[bool] = False  # whether it can be used where actions have several dimensions
 
     @abc.abstractmethod
     def begin(self, num_agents: int, num_envs: int) -> Any:
         """Return the state at the start of an episode."""
+
+    def begin_in_branches(self, num_agents: int, num_envs: int, num_branches: int) -> Any:
+        """Return the state at the start of an episode whose actions have several dimensions; by default the same."""
+        del num_branches
+        return self.begin(num_agents, num_envs)
 
     @abc.abstractmethod
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
@@ -87,7 +95,8 @@ def _merged(
     is_exploring: jax.Array, is_starting: jax.Array, proposals: jax.Array, scores: jax.Array, state: Any
 ) -> Choice:
     best = jnp.argmax(scores, axis=-1)
-    return Choice(jnp.where(is_exploring, proposals, best).astype(jnp.int32), is_exploring, is_starting, state)
+    takes_proposal, proposals = (of_every_branch(each, best) for each in (is_exploring, proposals))
+    return Choice(jnp.where(takes_proposal, proposals, best).astype(jnp.int32), is_exploring, is_starting, state)
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,7 @@ class EpsilonGreedy(Exploration):
     """With probability ε a uniformly random action, else the best one (the paper)."""
 
     handles_masks = True
+    handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Return an empty state."""
@@ -104,7 +114,7 @@ class EpsilonGreedy(Exploration):
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
         """Explore with probability ε."""
         key_whether, key_what = jax.random.split(key)
-        is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
+        is_exploring = jax.random.uniform(key_whether, scores.shape[:2]) < epsilon
         proposals = jax.random.randint(key_what, scores.shape[:-1], 0, scores.shape[-1])
         return _merged(is_exploring, is_exploring, proposals, scores, state)
 
@@ -113,7 +123,7 @@ class EpsilonGreedy(Exploration):
     ) -> Choice:
         """Explore with probability ε, by an action that is allowed."""
         key_whether, key_what = jax.random.split(key)
-        is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
+        is_exploring = jax.random.uniform(key_whether, scores.shape[:2]) < epsilon
         return _merged(is_exploring, is_exploring, draw_allowed(key_what, allowed), scores, state)
 
 
@@ -147,6 +157,7 @@ class EpsilonGreedyTogether(Exploration):
     """Share of the steps in which the whole team draws as one [ours: 0.5]."""
 
     handles_masks = True
+    handles_branches = True
 
     def __post_init__(self) -> None:
         """Convert values to their types."""
@@ -160,13 +171,14 @@ class EpsilonGreedyTogether(Exploration):
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
         """Explore with probability ε, in some steps all agents or none."""
         key_as_one, key_whether, key_what = jax.random.split(key, 3)
-        num_agents, num_envs, num_actions = scores.shape
+        num_agents, num_envs, *branches, num_actions = scores.shape
         as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
         # one row more than there are agents, for the team
         whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs))
-        what = jax.random.randint(key_what, (num_agents + 1, num_envs), 0, num_actions)
+        what = jax.random.randint(key_what, (num_agents + 1, num_envs, *branches), 0, num_actions)
         is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
-        return _merged(is_exploring, is_exploring, jnp.where(as_one, what[:1], what[1:]), scores, state)
+        proposals = jnp.where(of_every_branch(as_one, what), what[:1], what[1:])
+        return _merged(is_exploring, is_exploring, proposals, scores, state)
 
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
@@ -174,13 +186,13 @@ class EpsilonGreedyTogether(Exploration):
         """Explore as one where that is allowed; whoever may not do what the team has drawn draws for itself."""
         key_as_one, key_whether, key_what = jax.random.split(key, 3)
         key_team, key_own = jax.random.split(key_what)
-        num_agents, num_envs, num_actions = scores.shape
+        num_agents, num_envs, *branches, num_actions = scores.shape
         as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
         whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs))
         is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
-        teams = jax.random.randint(key_team, (1, num_envs), 0, num_actions)
-        teams = jnp.broadcast_to(teams, (num_agents, num_envs))
-        follows = as_one & is_allowed(allowed, teams)
+        teams = jax.random.randint(key_team, (1, num_envs, *branches), 0, num_actions)
+        teams = jnp.broadcast_to(teams, (num_agents, num_envs, *branches))
+        follows = of_every_branch(as_one, teams) & is_allowed(allowed, teams)
         proposals = jnp.where(follows, teams, draw_allowed(key_own, allowed))
         return _merged(is_exploring, is_exploring, proposals, scores, state)
 
@@ -188,7 +200,7 @@ class EpsilonGreedyTogether(Exploration):
 class Run(NamedTuple):
     """An action that is being repeated."""
 
-    action: jax.Array  # int32 [agent, env]
+    action: jax.Array  # int32 [agent, env, …]
     num_left: jax.Array  # int32 [agent, env], remaining repetitions
 
 
@@ -201,11 +213,17 @@ class EpsilonZGreedy(Exploration):
     """
 
     handles_masks = True
+    handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> Run:
         """Return a state in which nobody is repeating an action."""
         nothing = jnp.zeros((num_agents, num_envs), jnp.int32)
         return Run(nothing, nothing)
+
+    def begin_in_branches(self, num_agents: int, num_envs: int, num_branches: int) -> Run:
+        """Return the same, with choices in several dimensions."""
+        none_left = jnp.zeros((num_agents, num_envs), jnp.int32)
+        return Run(jnp.zeros((num_agents, num_envs, num_branches), jnp.int32), none_left)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run) -> Choice:
         """Go on with a run, or begin one with probability ε."""
@@ -219,7 +237,10 @@ class EpsilonZGreedy(Exploration):
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run, allowed: jax.Array
     ) -> Choice:
         """Go on with a run as long as that is allowed, or begin one with probability ε."""
-        left = Run(state.action, jnp.where(is_allowed(allowed, state.action), state.num_left, 0))
+        may_go_on = is_allowed(allowed, state.action)
+        if may_go_on.ndim > state.num_left.ndim:
+            may_go_on = may_go_on.all(axis=-1)
+        left = Run(state.action, jnp.where(may_go_on, state.num_left, 0))
         return self._next(key, scores, epsilon, left, lambda key: draw_allowed(key, allowed))
 
     def _next(
@@ -231,13 +252,13 @@ class EpsilonZGreedy(Exploration):
         draw: Callable[[jax.Array], jax.Array],
     ) -> Choice:
         key_whether, key_what, key_length = jax.random.split(key, 3)
-        shape = scores.shape[:-1]
+        shape = state.num_left.shape
         goes_on = state.num_left > 0
         begins = ~goes_on & (jax.random.uniform(key_whether, shape) < epsilon)
         drawn = draw(key_what)
         chance = jax.random.uniform(key_length, shape, minval=1e-6)
         length = jnp.floor(1 / chance).astype(jnp.int32)
-        action = jnp.where(begins, drawn, state.action)
+        action = jnp.where(of_every_branch(begins, drawn), drawn, state.action)
         num_left = jnp.where(begins, length - 1, jnp.maximum(state.num_left - 1, 0))
         return _merged(goes_on | begins, begins, action, scores, Run(action, num_left))
 
@@ -277,10 +298,15 @@ class ExploringBeginners(Exploration):
     experts: tuple[int, ...]
 
     handles_masks = True  # as far as beginners do, who are asked
+    handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> Any:
         """Return the beginners' initial state."""
         return self.of_beginners.begin(num_agents, num_envs)
+
+    def begin_in_branches(self, num_agents: int, num_envs: int, num_branches: int) -> Any:
+        """Return the beginners' initial state where actions have several dimensions."""
+        return self.of_beginners.begin_in_branches(num_agents, num_envs, num_branches)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
         """Let beginners explore; the same chances are drawn, whoever is an expert."""
@@ -303,6 +329,7 @@ class Greedy(Exploration):
     """Always the best action: evaluation."""
 
     handles_masks = True
+    handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
         """Return an empty state."""
@@ -312,5 +339,5 @@ class Greedy(Exploration):
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
         """Never explore."""
         del key, epsilon
-        nowhere = jnp.zeros(scores.shape[:-1], bool)
+        nowhere = jnp.zeros(scores.shape[:2], bool)
         return _merged(nowhere, nowhere, nowhere.astype(jnp.int32), scores, state)

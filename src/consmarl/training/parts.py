@@ -115,6 +115,7 @@ class RunParts:
             capacity=rounds * self.num_envs,
             notes=_note_shapes(self.learner),
             num_masked=self.world.num_actions if self.world.masks_actions else 0,
+            num_branches=self.world.num_branches,
         )
 
     @property

@@ -149,8 +149,8 @@ def play_episodes(
         )
         traffics.append(traffic)
         records.append(record)
-        chosen = np.asarray(turn.last_actions)  # [agent, env]
-        rows = copies.step(chosen.T)
+        chosen = np.asarray(turn.last_actions)  # [agent, env, …]
+        rows = copies.step(chosen.swapaxes(0, 1))
         kept_steps.add(chosen, rows)
         if rows["is_over"].all():
             break
@@ -172,8 +172,9 @@ class _Steps:
     def __init__(self, rows: Rows, limit: int) -> None:
         num_envs, num_agents, size = rows["codes"].shape
         self.codes: Any = np.zeros((num_agents, num_envs, limit + 1, size), np.float32)
-        self.allowed: Any = np.zeros((num_agents, num_envs, limit + 1, rows["allowed"].shape[2]), bool)
-        self.actions: Any = np.zeros((num_agents, num_envs, limit), np.uint8)
+        choices = rows["allowed"].shape[2:]  # […, action]
+        self.allowed: Any = np.zeros((num_agents, num_envs, limit + 1, *choices), bool)
+        self.actions: Any = np.zeros((num_agents, num_envs, limit, *choices[:-1]), np.uint8)
         self.rewards: Any = np.zeros((num_agents, num_envs, limit), np.float32)
         self.num_steps: Any = np.zeros(num_envs, np.int32)
         self._is_live = ~rows["is_over"]
@@ -181,7 +182,7 @@ class _Steps:
         self._see(rows)
 
     def add(self, chosen: Any, rows: Rows) -> None:
-        """Add a step: `chosen` [agent, env], and what came of it."""
+        """Add a step: `chosen` [agent, env, …], and its outcome."""
         live, number = self._is_live, self._number
         self.actions[:, live, number] = chosen[:, live]
         self.rewards[:, live, number] = rows["rewards"].T[:, live]

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from consmarl.environments.branches import branch_axis
 from consmarl.learners.interface import EpisodeBatch, map_episodes
 
 
@@ -35,20 +36,23 @@ class Replay:
     capacity: int = 10_000
     notes: Any = ()
     num_masked: int = 0  # actions whose masks are kept; none where nothing is forbidden
+    num_branches: int = 1  # dimensions of an action
 
     def init(self) -> ReplayState:
         """Return an empty buffer."""
         agents, slots, steps = self.num_agents, self.capacity, self.episode_limit
+        branches = branch_axis(self.num_branches)
+        masks = (agents, slots, steps + 1, *branches, self.num_masked)
         return ReplayState(
             EpisodeBatch(
                 codes=jnp.zeros((agents, slots, steps + 1, self.observation_size), self.code_dtype),
-                actions=jnp.zeros((agents, slots, steps), jnp.uint8),
+                actions=jnp.zeros((agents, slots, steps, *branches), jnp.uint8),
                 rewards=jnp.zeros((agents, slots, steps), jnp.float32),
                 num_steps=jnp.zeros(slots, jnp.int32),
                 terminated=jnp.zeros(slots, bool),
                 epsilon=jnp.zeros((slots, steps), jnp.float32),
                 notes=jax.tree.map(lambda note: jnp.zeros((slots, *note.shape[1:]), note.dtype), self.notes),
-                allowed=jnp.zeros((agents, slots, steps + 1, self.num_masked), bool) if self.num_masked else None,
+                allowed=jnp.zeros(masks, bool) if self.num_masked else None,
             ),
             num_added=jnp.zeros((), jnp.int32),
         )

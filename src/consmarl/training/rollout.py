@@ -1,7 +1,8 @@
 """Play whole episodes in several environments side by side: the acting step, and the loop around it.
 
 The acting step is the only place where scores, exploration and sharing meet.
-Axes: environments have `[env, agent, …]`, learners and sharing `[agent, env, …]`.
+Axes: environments have `[env, agent, …]`, learners and sharing `[agent, env, …]`. Where an action has several
+dimensions, actions have a last axis of branches.
 """
 
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.branches import branch_axis
 from consmarl.environments.interface import Counters, Environment
 from consmarl.environments.masks import choices, only_allowed
 from consmarl.learners.interface import AnyLearner, EpisodeBatch
@@ -31,13 +33,13 @@ class Turn(NamedTuple):
     states: Any  # [env, …]
     codes: jax.Array  # unsigned [env, agent, code]
     memory: Any
-    last_actions: jax.Array  # int32 [agent, env], −1 at first
+    last_actions: jax.Array  # int32 [agent, env, …], −1 at first
     exploration: Any
     sharing: Any
     sharing_memory: Any
     recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () if nothing
     is_live: jax.Array  # bool [env], whose episode goes on
-    allowed: Any = None  # bool [env, agent, action], what agents may do; None where nothing is forbidden
+    allowed: Any = None  # bool [env, agent, …, action], what agents may do; None where nothing is forbidden
 
 
 class Moment(NamedTuple):
@@ -123,18 +125,25 @@ def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, l
     num_envs, num_agents, _ = codes.shape
     by_agent = codes.swapaxes(0, 1)
     memory = actors.learner.begin(parameters, key, by_agent)
+    num_branches = actors.learner.spec.num_branches
     return Turn(
         states=states,
         codes=codes,
         memory=memory,
-        last_actions=jnp.full((num_agents, num_envs), -1, jnp.int32),
-        exploration=actors.exploration.begin(num_agents, num_envs),
+        last_actions=jnp.full((num_agents, num_envs, *branch_axis(num_branches)), -1, jnp.int32),
+        exploration=_first_exploration(actors.exploration, num_agents, num_envs, num_branches),
         sharing=sharing,
         sharing_memory=actors.sharing.begin(num_agents, num_envs, limit),
-        recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, limit),
+        recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, limit, num_branches),
         is_live=jnp.ones(num_envs, bool),
         allowed=allowed,
     )
+
+
+def _first_exploration(exploration: Exploration, num_agents: int, num_envs: int, num_branches: int) -> Any:
+    if num_branches == 1:
+        return exploration.begin(num_agents, num_envs)
+    return exploration.begin_in_branches(num_agents, num_envs, num_branches)
 
 
 def play_episodes(
@@ -168,7 +177,7 @@ def play_episodes(
         decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
         shared = decision.shared
         keys_world = jax.random.split(key_world, num_envs)
-        states, outcomes = jax.vmap(world.step)(keys_world, turn.states, shared.actions.T)
+        states, outcomes = jax.vmap(world.step)(keys_world, turn.states, shared.actions.swapaxes(0, 1))
         states = jax.tree.map(lambda new, old: jnp.where(_like(turn.is_live, new), new, old), states, turn.states)
         rewards = jnp.where(turn.is_live[:, None], outcomes.rewards, 0.0)
         ends_by_task = turn.is_live & outcomes.terminated
@@ -185,13 +194,13 @@ def play_episodes(
     codes_t, actions, rewards, is_live, ends_by_task, allowed_t = seen
     batch = EpisodeBatch(
         codes=jnp.concatenate([codes[None], codes_t]).transpose(2, 1, 0, 3),
-        actions=actions.transpose(1, 2, 0).astype(jnp.uint8),
+        actions=jnp.moveaxis(actions, 0, 2).astype(jnp.uint8),
         rewards=rewards.transpose(2, 1, 0),
         num_steps=is_live.sum(axis=0),
         terminated=ends_by_task.any(axis=0),
         epsilon=jnp.broadcast_to(jax.vmap(of_team)(epsilons)[None, :], (num_envs, len(epsilons))),
         notes=actors.learner.notes(last.memory),
-        allowed=None if allowed is None else jnp.concatenate([allowed[None], allowed_t]).transpose(2, 1, 0, 3),
+        allowed=None if allowed is None else jnp.concatenate([allowed[None], allowed_t]).swapaxes(0, 2),
     )
     totals = jax.tree.map(lambda rows: rows.sum(axis=0), traffic)
     if is_recording:
@@ -201,7 +210,7 @@ def play_episodes(
 
 
 def _allowed(world: Environment[Any, Any, Any], states: Any) -> jax.Array | None:
-    """Return what agents may do, bool [env, agent, action]; None where nothing is ever forbidden."""
+    """Return what agents may do, bool [env, agent, …, action]; None where nothing is ever forbidden."""
     return jax.vmap(world.allowed_actions)(states) if world.masks_actions else None
 
 

@@ -28,7 +28,7 @@ def recall_bytes(parts: RunParts) -> int:
 
     def before_the_first_step(key: jax.Array, codes: jax.Array) -> Any:
         memory = learner.begin(learner.parameters(learner.init(key)), key, codes)
-        return first_recall(parts.sharing.teacher_memory, memory, codes, world.episode_limit)
+        return first_recall(parts.sharing.teacher_memory, memory, codes, world.episode_limit, world.num_branches)
 
     return tree_bytes(jax.eval_shape(before_the_first_step, jax.random.key(0), codes))
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from consmarl.environments.branches import branch_axis
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
@@ -58,10 +59,12 @@ class Recall(NamedTuple):
     memory: Any  # [teacher, pair, …]
     num_steps: jax.Array  # int32 [pair], how many steps of the episode it covers
     codes: jax.Array  # [step, pair, code], what students observed
-    last_actions: jax.Array  # int32 [step, pair], their actions before that
+    last_actions: jax.Array  # int32 [step, pair, …], their actions before that
 
 
-def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int) -> Any:
+def first_recall(
+    remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int, num_branches: int = 1
+) -> Any:
     """Return the initial recall for codes [agent, env, code]; () if teachers remember nothing."""
     if remember is not TeacherMemory.HISTORY:
         return ()
@@ -77,7 +80,7 @@ def first_recall(remember: TeacherMemory, memory: Any, codes: jax.Array, episode
         memory=jax.tree.map(of_every_student, memory),
         num_steps=jnp.zeros(num_pairs, jnp.int32),
         codes=jnp.zeros((episode_limit, num_pairs, size), codes.dtype),
-        last_actions=jnp.zeros((episode_limit, num_pairs), jnp.int32),
+        last_actions=jnp.zeros((episode_limit, num_pairs, *branch_axis(num_branches)), jnp.int32),
     )
 
 
@@ -126,7 +129,7 @@ def _noted(recall: Recall, place: Place) -> Recall:
     return recall._replace(
         codes=jax.lax.dynamic_update_index_in_dim(recall.codes, seen, place.step, 0),
         last_actions=jax.lax.dynamic_update_index_in_dim(
-            recall.last_actions, place.last_actions.reshape(-1), place.step, 0
+            recall.last_actions, place.last_actions.reshape(recall.last_actions.shape[1:]), place.step, 0
         ),
     )
 

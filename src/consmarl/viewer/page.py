@@ -149,6 +149,11 @@ def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
             f"{begin if who else begin.capitalize()}in the episodes shown, {plural(asked, 'request')} brought "
             f"{plural(answered, 'answer')} and changed {plural(changed, 'choice')}."
         )
+    if viewed[0].num_dimensions > 1:
+        sentences.append(
+            f"Actions have {viewed[0].num_dimensions} dimensions, and this page shows the choices in dimension "
+            f"{viewed[0].dimension} (--dimension chooses another)."
+        )
     return " ".join(sentences)
 
 
@@ -180,7 +185,7 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "name": name,
         "num_agents": first.num_agents,
-        "actions": list(world.action_names) if world else [f"action {number}" for number in range(first.num_actions)],
+        "actions": list(world.choice_names[viewed.dimension]) if world else first.action_names,
         "sharing": _sharing_word(viewed),
         "has_values": config.entry.is_value_based,
         "is_silent": first.kind == exchanges.SILENT,

@@ -58,7 +58,7 @@ def played_episodes(
     executing = Actors(trainer.learner, Greedy(), consulting(consult, config, trainer))
     parameters, after = trainer.learner.parameters(state.learner), jnp.int32(restored.number)
     evaluated = trainer.learner.evaluated_parameters(state.learner)
-    facts = {"after": restored.number, "config": json.loads(config.to_json())}
+    facts = {"after": restored.number, "config": json.loads(config.to_json())} | exchanges.names_of(trainer.world)
     played = []
     for kind, count, weights, *team in (
         (exchanges.SILENT if is_silent else exchanges.STAGED, staged, parameters, actors, sharing, epsilons),

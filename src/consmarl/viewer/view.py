@@ -39,6 +39,7 @@ def view(
     without_sharing: bool = False,
     consult: Consult | str | None = None,
     trust: Trust = False,
+    dimension: int = 0,
 ) -> Path:
     """Write a page that replays episodes of one run, or of two side by side; return its path.
 
@@ -46,9 +47,10 @@ def view(
     checkpoint as in training, `greedy` how many as in an evaluation; the same seed gives all runs in an environment the
     same starts. `without_sharing` shows each staged episode of one run next to a copy in which nobody asks: all random
     numbers are the same, so any difference is due to the advice. `consult` lets agents consult each other in the greedy
-    episodes of one run, shown next to the same episodes without consulting. The page is written into the (first) run's
-    directory unless `out` names another path. With `trust`, an environment from elsewhere, which is a program, plays
-    recorded episodes again and draws itself, if it can; otherwise its agents stand in a ring.
+    episodes of one run, shown next to the same episodes without consulting. Where actions have several dimensions, a
+    page shows the choices in one, `dimension`. The page is written into the (first) run's directory unless `out` names
+    another path. With `trust`, an environment from elsewhere, which is a program, plays recorded episodes again and
+    draws itself, if it can; otherwise its agents stand in a ring.
     """
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
@@ -56,6 +58,7 @@ def view(
     for name, number in (("staged", staged), ("greedy", greedy)):
         validation.whole_number(name, number, least=0, most=MOST_PLAYED)
     validation.whole_number("seed", seed, least=0)
+    validation.whole_number("dimension", dimension, least=0)
     for number in episodes:
         validation.whole_number("each episode number", number, least=0)
     out = named[0] / VIEW if out is None else Path(out)
@@ -64,18 +67,19 @@ def view(
         mode = typed("consult", Consult, consult)
         if without_sharing:
             raise UsageError("--consult and --without-sharing compare different things: choose one of them.")
-        return write_page(_consulting_and_alone(named, configs, episodes, staged, greedy, seed, mode), out)
-    if without_sharing:
-        return write_page(_with_and_without(named, configs, episodes, staged, greedy, seed), out)
-    _check_comparable(named, configs)
-    numbers = _recorded_numbers(named, episodes, is_optional=staged + greedy > 0)
-    viewed = []
-    for path, config in zip(named, configs, strict=True):
-        found = [_read(path, number, config) for number in numbers]
-        found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
-        pictures = pictures_of(config, found) if trust and is_foreign(config.env) else None
-        viewed.append(Viewed(read_run(path), config, found, pictures=pictures))
-    return write_page(viewed, out)
+        viewed = _consulting_and_alone(named, configs, episodes, staged, greedy, seed, mode)
+    elif without_sharing:
+        viewed = _with_and_without(named, configs, episodes, staged, greedy, seed)
+    else:
+        _check_comparable(named, configs)
+        numbers = _recorded_numbers(named, episodes, is_optional=staged + greedy > 0)
+        viewed = []
+        for path, config in zip(named, configs, strict=True):
+            found = [_read(path, number, config) for number in numbers]
+            found += played_episodes(path, config, staged=staged, greedy=greedy, seed=seed)
+            pictures = pictures_of(config, found) if trust and is_foreign(config.env) else None
+            viewed.append(Viewed(read_run(path), config, found, pictures=pictures))
+    return write_page([each.in_dimension(dimension) for each in viewed], out)
 
 
 def _with_and_without(

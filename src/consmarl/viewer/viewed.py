@@ -1,11 +1,13 @@
 """A run and the episodes of it that a page shows."""
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from consmarl.environments.grid import GridWorld
 from consmarl.environments.registry import can_be_drawn, make
+from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.configuration.pairs import settings_from
 from consmarl.experiments.exchanges import RecordedEpisode
@@ -27,6 +29,19 @@ class Viewed:
     consult: Consult | None = None  # how agents consult each other in these episodes
     is_alone: bool = False  # whether the other side of the comparison consults
     pictures: list[list[str]] | None = None  # of each episode, if the environment has drawn itself
+    dimension: int = 0  # the dimension of actions that is shown
+    num_dimensions: int = 1
+
+    def in_dimension(self, dimension: int) -> "Viewed":
+        """Return the same with one dimension of the actions alone, since a page shows one."""
+        count = self.episodes[0].num_dimensions
+        if dimension >= count:
+            has = "a single dimension" if count == 1 else f"dimensions 0 to {count - 1}"
+            raise UsageError(f"actions in {self.config.env} have {has}: there is no dimension {dimension} to view.")
+        if count == 1:
+            return self
+        shown = [each.in_dimension(dimension) for each in self.episodes]
+        return dataclasses.replace(self, episodes=shown, dimension=dimension, num_dimensions=count)
 
     @cached_property
     def world(self) -> GridWorld[Any, Any, Any] | None:

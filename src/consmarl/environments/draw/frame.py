@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ PANEL_WIDTH = 300
 BOARD_SIDE = 480  # approximate length of a board's longer side, in pixels
 ROW_HEIGHT = 24
 LONGEST_NAME = 40  # letters of an environment's name that are shown
+LONGEST_ACTION = 30  # letters of an action's name: actions of many dimensions have long ones
 HEAD_HEIGHT = 92  # of the panel: title, step, return
 
 
@@ -31,7 +33,7 @@ HEAD_HEIGHT = 92  # of the panel: title, step, return
 class Status:
     """What a state itself does not contain."""
 
-    actions: NDArray[Any] | None = None  # [agent], the last ones
+    actions: NDArray[Any] | None = None  # [agent, …], the last ones
     returns: NDArray[Any] | None = None  # [agent], rewards so far
     num_steps: int | None = None
 
@@ -135,7 +137,8 @@ def draw_agent_rows(canvas: Canvas, world: Any, state: Any, status: Status, pain
         middle = panel.top + HEAD_HEIGHT + (agent + 0.5) * ROW_HEIGHT
         draw_agent(canvas, Box(panel.left, middle - 10, panel.left + 20, middle + 10), agent)
         if status.actions is not None:
-            canvas.text((panel.left + 28, middle), world.action_names[int(status.actions[agent])], 13)
+            name = textwrap.shorten(world.name_of(status.actions[agent]), LONGEST_ACTION, placeholder=" …")
+            canvas.text((panel.left + 28, middle), name, 13)
         space = _gauge_space(panel, middle)
         for gauge, place in _side_by_side(painter.gauges(world, state, agent), space):
             _draw_gauge(canvas, gauge, place)

@@ -7,7 +7,9 @@ from consmarl.environments.foreign import is_foreign
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.explorations import EXPLORATIONS
 from consmarl.experiments.configuration.limits import num_evaluated
+from consmarl.experiments.configuration.methods import METHODS
 from consmarl.experiments.configuration.schema import Settings
+from consmarl.experiments.configuration.sharings import SHARINGS
 
 _LEAST = {
     "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1, "replay_episodes": 1,
@@ -63,6 +65,7 @@ def check_fits_world(config: Settings, world: Any) -> None:
     """Refuse ways of learning that only some environments allow."""
     _check_newcomers(config, world.num_agents)
     _check_masks(config, world)
+    _check_branches(config, world)
     if config.mirror_episodes and not getattr(world, "symmetries", ()):
         raise UsageError(f"{config.env} is not symmetric: mirror_episodes must be off.")
     if config.learn.footprints and getattr(world, "ground", None) is None:
@@ -73,15 +76,42 @@ def check_fits_world(config: Settings, world: Any) -> None:
         raise UsageError(f"observations in {config.env} do not say which cells are in view: coverage_bonus must be 0.")
 
 
-def _check_masks(config: Settings, world: Any) -> None:
-    if not world.masks_actions:
+def _check_branches(config: Settings, world: Any) -> None:
+    if world.num_branches == 1:
         return
-    parts: dict[str, Any] = {
+    for name, part in _parts_of(config).items():
+        if not part.handles_branches:
+            raise UsageError(
+                f"actions in {config.env} have {world.num_branches} dimensions, which {name} cannot choose in: choose "
+                f"one of {', '.join(_able(config, name))}."
+            )
+
+
+def _able(config: Settings, name: str) -> list[str]:
+    """Return what can choose in several dimensions, of the same kind as a part that cannot."""
+    kind = name.partition(" ")[0]
+    if kind == "method":
+        return [each for each, entry in METHODS.items() if entry.learner.handles_branches]
+    if kind == "exploration":
+        scores = config.entry.learner.scores
+        return [each for each, entry in EXPLORATIONS.items()
+                if entry.kind.handles_branches and entry.kind.scores is scores]  # fmt: skip
+    return [each for each, entry in SHARINGS.items() if entry.mechanism.handles_branches]
+
+
+def _parts_of(config: Settings) -> dict[str, Any]:
+    """Return the parts that choose actions, by their names."""
+    return {
         f"method {config.method}": config.entry.learner,
         f"exploration {config.exploration_kind}": EXPLORATIONS[config.exploration_kind].kind,
         f"sharing {config.sharing_kind}": config.mechanism,
     }
-    for name, part in parts.items():
+
+
+def _check_masks(config: Settings, world: Any) -> None:
+    if not world.masks_actions:
+        return
+    for name, part in _parts_of(config).items():
         if not part.handles_masks:
             raise UsageError(
                 f"{config.env} may forbid actions, which {name} does not heed: choose another one, or say in its class "
