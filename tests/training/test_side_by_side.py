@@ -200,3 +200,34 @@ def test_what_cannot_be_made_in_another_process_is_played_here():
     with pytest.raises(UsageError, match=r"custom cannot be made again, .* ForeignWorld\(env, make=FUNCTION\)"):
         side_by_side(ForeignWorld(Moody()), 2)
     assert isinstance(side_by_side(ForeignWorld(Moody(), make=Moody), 2), Copies)
+
+
+def test_continuous_actions_are_the_same_in_other_processes():
+    """The bins are part of the settings that another process is told."""
+    continuous = foreign_world(
+        "pettingzoo:mpe2.simple_spread_v3", continuous_actions=True, action_bins=3, episode_limit=4
+    )
+    pools = [side_by_side(continuous, 2, num_workers) for num_workers in (0, 2)]
+    rng = np.random.default_rng(0)
+    played = [[each.reset([5, 6]).copy()] for each in pools]
+    for _ in range(4):
+        actions = np.stack([continuous.actions.exists.cumsum(axis=-1).max(axis=-1)] * 2) * rng.random((2, 3, 5))
+        for each, rows in zip(pools, played, strict=True):
+            rows.append(each.step(actions.astype(np.int32)).copy())
+    for each in pools:
+        each.close()
+    in_one, in_two = (np.stack(rows) for rows in played)
+    assert in_one["allowed"].shape == (5, 2, 3, 5, 3)  # [step, env, agent, dimension, bin]
+    np.testing.assert_array_equal(in_one, in_two)
+    assert len(np.unique(in_one["codes"][1:, 0, 0, 0])) > 1  # they moved
+
+
+def test_several_environments_with_continuous_actions_train():
+    trainer = TrainConfig(
+        env="pettingzoo:mpe2.simple_spread_v3", method="cons", set=("continuous_actions=True", "episode_limit=4"),
+        episodes=40, num_envs=2, hidden_size=4, batch_episodes=2, replay_episodes=16, warmup_steps=0,
+    ).trainer()  # fmt: skip
+    trainer = dataclasses.replace(trainer, num_workers=0)
+    state, report = trainer.run(trainer.init(0), 2)
+    assert state.replay.episodes.actions.shape == (3, 16, 4, 5)
+    assert np.isfinite(report.learning["loss"]).all()

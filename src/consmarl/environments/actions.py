@@ -13,13 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmarl.environments import validation
-from consmarl.environments.branches import branch_axis
 from consmarl.errors import UsageError
 
 MOST_ACTIONS = 256  # replay keeps a choice in a byte
 MOST_BRANCHES = 256
 USUAL_BINS = 5
 FEWEST_BINS = 2  # both ends
+
+
+def branch_axis(num_branches: int) -> tuple[int, ...]:
+    """Return the shape that branches add: none where there is one."""
+    return (num_branches,) if num_branches > 1 else ()
+
+
+def action_name(choice_names: Sequence[Sequence[str]], chosen: NDArray[Any]) -> str:
+    """Return what an action is called, which is a choice or, in several dimensions, choices [branch]."""
+    return ", ".join(names[int(each)] for names, each in zip(choice_names, np.atleast_1d(chosen), strict=True))
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,6 @@ import jax.numpy as jnp
 from consmarl.environments.masks import is_present
 
 
-def branch_axis(num_branches: int) -> tuple[int, ...]:
-    """Return the shape that branches add: none where there is one."""
-    return (num_branches,) if num_branches > 1 else ()
-
-
 def of_every_branch(flags: jax.Array, chosen: jax.Array) -> jax.Array:
     """Return facts about agents, shaped to go with their choices: [agent, env] and [agent, env, …]."""
     return flags.reshape(flags.shape + (1,) * (chosen.ndim - flags.ndim))

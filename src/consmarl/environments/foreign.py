@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from consmarl.environments import validation
-from consmarl.environments.actions import AgentActions, checked_bins, discrete, divided, several_discrete, team_actions
+from consmarl.environments.actions import (
+    AgentActions,
+    action_name,
+    checked_bins,
+    discrete,
+    divided,
+    several_discrete,
+    team_actions,
+)
 from consmarl.environments.importing import PETTINGZOO, factory
 from consmarl.environments.infos import NOTHING, Counted, Told, counted_in, told_in
 from consmarl.environments.observed import ACTION_MASK, holds_mask, largest_observation, without_mask
@@ -137,6 +145,10 @@ class ForeignWorld:
     def action_names(self) -> tuple[str, ...]:
         """What choices are called in the first dimension, by numbers where an action is one choice."""
         return self.choice_names[0]
+
+    def name_of(self, chosen: NDArray[Any]) -> str:
+        """Return what an action is called."""
+        return action_name(self.choice_names, chosen)
 
     def reset(self, seed: int) -> NDArray[np.float32]:
         """Begin an episode; return what is seen at first, [agent, code]."""

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import action_name, branch_axis
 from consmarl.environments.symmetry import Symmetry
 from consmarl.errors import UsageError
 from consmarl.metrics import Metric
@@ -115,7 +115,7 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
 
     def name_of(self, chosen: NDArray[Any]) -> str:
         """Return what an action is called, which is a choice or, in several dimensions, choices [branch]."""
-        return ", ".join(names[int(each)] for names, each in zip(self.choice_names, np.atleast_1d(chosen), strict=True))
+        return action_name(self.choice_names, chosen)
 
     @property
     def masks_actions(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import branch_axis
 from consmarl.environments.interface import Environment, Outcome
 from consmarl.environments.masks import choices, draw_allowed
 

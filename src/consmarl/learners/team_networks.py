@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import branch_axis
 from consmarl.environments.interface import Ground
 from consmarl.errors import UsageError
 from consmarl.learners.devices import map_agents

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from consmarl.environments import validation
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import branch_axis
 from consmarl.errors import UsageError
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.histories import Histories

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import branch_axis
 from consmarl.learners.interface import EpisodeBatch, map_episodes
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import branch_axis
 from consmarl.environments.interface import Counters, Environment
 from consmarl.environments.masks import choices, only_allowed
 from consmarl.learners.interface import AnyLearner, EpisodeBatch

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from consmarl.environments.branches import branch_axis
+from consmarl.environments.actions import branch_axis
 from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
