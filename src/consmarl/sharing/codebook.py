@@ -1,0 +1,131 @@
+"""Counts by a learned codebook: an observation counts as the most similar one that the agent keeps as an example.
+
+Each agent has its own codebook. An observation that is further than `codebook_radius` from all examples becomes an
+example itself, as long as there is room; later ones belong to the closest. The codebook is a histogram whose cells are
+learned, and the pseudo-count that such a density model gives (Bellemare et al., 2016) is the number of visits to a cell.
+
+Distance is the root mean square over the numbers that vary, each divided by its standard deviation so far. Examples are
+kept as they were observed, so scales that are still being learned never change what an example stands for.
+
+Axes: `[agent, cell]`; visits are worked off one after the other.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from consmarl.environments.validation import Positive, Size
+from consmarl.records import settle
+from consmarl.sharing.counts import Counting, agents_of
+from consmarl.sharing.scales import Scales, deviations, having_seen, no_scales
+
+SETTLED = 100_000  # visits of an agent after which its scales are known well enough
+
+
+class Codebook(NamedTuple):
+    """The examples of every agent."""
+
+    examples: jax.Array  # float32 [agent, cell, code]
+    counts: jax.Array  # int32 [agent, cell]
+    num_filled: jax.Array  # int32 [agent]
+    scales: Scales  # [agent, …]
+
+
+@dataclass(frozen=True)
+class CodebookCounting(Counting):
+    """A learned codebook.
+
+    n of Eq. 1, 6 and 7 is how many of an agent's visits belong to the example that this observation belongs to; 0 if it
+    is similar to none.
+    """
+
+    codebook_size: Size = 2048
+    """Examples that each agent keeps: as many situations it can tell apart [ours: 2,048]."""
+    codebook_radius: Positive = 0.25
+    """Distance, in standard deviations, up to which observations count as the same [ours: 0.25]."""
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        settle(self)
+
+    def init(self, num_places: int, num_agents: int, observation_size: int) -> Codebook:
+        """Return empty codebooks."""
+        del num_places
+        empty = no_scales(observation_size)
+        return Codebook(
+            examples=jnp.zeros((num_agents, self.codebook_size, observation_size), jnp.float32),
+            counts=jnp.zeros((num_agents, self.codebook_size), jnp.int32),
+            num_filled=jnp.zeros(num_agents, jnp.int32),
+            scales=jax.tree.map(lambda leaf: jnp.zeros((num_agents, *leaf.shape), leaf.dtype), empty),
+        )
+
+    def marks(self, codes: jax.Array) -> jax.Array:
+        """Return the observations themselves."""
+        return codes.astype(jnp.float32)
+
+    def count(
+        self, state: Codebook, marks: jax.Array, seats: jax.Array, amounts: jax.Array
+    ) -> tuple[Codebook, jax.Array]:
+        """Add visits, in their order."""
+        agents = agents_of(seats).reshape(-1)
+        rows = (agents, marks.reshape(-1, marks.shape[-1]), amounts.reshape(-1).astype(jnp.int32))
+        following, cells = jax.lax.scan(self._visited, state, rows)
+        counts = jnp.where(rows[2] > 0, following.counts[agents, cells], 0)
+        return following, counts.reshape(amounts.shape)
+
+    def lookup(self, state: Codebook, marks: jax.Array, seats: jax.Array) -> jax.Array:
+        """Return the count of the closest example, 0 if it is too far away."""
+
+        def of_one(row: tuple[jax.Array, jax.Array]) -> jax.Array:
+            agent, code = row
+            cell, is_new = self._cell(state, agent, code, _of(state.scales, agent))
+            return jnp.where(is_new, 0, state.counts[agent, cell])
+
+        counts = jax.lax.map(of_one, (agents_of(seats).reshape(-1), marks.reshape(-1, marks.shape[-1])))
+        return counts.reshape(seats.shape)
+
+    def _visited(self, state: Codebook, row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Codebook, jax.Array]:
+        """Add one visit; return its cell, too."""
+        agent, code, amount = row
+        is_visit = amount > 0
+        scales = having_seen(_of(state.scales, agent), code[None], is_visit[None], SETTLED)
+        cell, is_new = self._cell(state, agent, code, scales)
+        adds = is_new & is_visit
+        return Codebook(
+            examples=state.examples.at[agent, cell].set(jnp.where(adds, code, state.examples[agent, cell])),
+            counts=state.counts.at[agent, cell].add(amount),
+            num_filled=state.num_filled.at[agent].add(adds),
+            scales=jax.tree.map(lambda leaf, new: leaf.at[agent].set(new), state.scales, scales),
+        ), cell
+
+    def _cell(
+        self, state: Codebook, agent: jax.Array, code: jax.Array, scales: Scales
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return an observation's cell, and whether that is the next free one."""
+        deviation, num_varying = deviations(scales)
+        difference = (state.examples[agent] - code[None]) / deviation[None]
+        distances = jnp.sum(jnp.square(difference), axis=-1) / num_varying
+        num_filled = state.num_filled[agent]
+        distances = jnp.where(jnp.arange(self.codebook_size) < num_filled, distances, jnp.inf)
+        closest = jnp.argmin(distances)
+        is_new = (distances[closest] > self.codebook_radius**2) & (num_filled < self.codebook_size)
+        return jnp.where(is_new, num_filled, closest), is_new
+
+    def with_newcomers(self, state: Codebook, is_new: jax.Array) -> Codebook:
+        """Empty the codebooks of newcomers."""
+
+        def emptied(leaf: jax.Array) -> jax.Array:
+            return jnp.where(is_new.reshape((-1,) + (1,) * (leaf.ndim - 1)), jnp.zeros((), leaf.dtype), leaf)
+
+        return jax.tree.map(emptied, state)
+
+    def report(self, state: Codebook) -> dict[str, jax.Array]:
+        """Return how many examples agents keep, and how full their codebooks are."""
+        num_examples = jnp.sum(state.num_filled)
+        return {"num_observations": num_examples, "table_fill": num_examples / state.counts.size}
+
+
+def _of(scales: Scales, agent: jax.Array) -> Scales:
+    return jax.tree.map(lambda leaf: leaf[agent], scales)
