@@ -1,8 +1,9 @@
 """Counts by a learned codebook: an observation counts as the most similar one that the agent keeps as an example.
 
 Each agent has its own codebook. An observation that is further than `codebook_radius` from all examples becomes an
-example itself, as long as there is room; later ones belong to the closest. The codebook is a histogram whose cells are
+example itself, as long as there is room; all others belong to the closest. The codebook is a histogram whose cells are
 learned, and the pseudo-count that such a density model gives (Bellemare et al., 2016) is the number of visits to a cell.
+Counts sum all examples within the radius: there may be several, from when the scales were not yet known.
 
 Distance is the root mean square over the numbers that vary, each divided by its standard deviation so far. Examples are
 kept as they were observed, so scales that are still being learned never change what an example stands for.
@@ -33,12 +34,20 @@ class Codebook(NamedTuple):
     scales: Scales  # [agent, …]
 
 
+class Found(NamedTuple):
+    """Where an observation belongs."""
+
+    cell: jax.Array  # int32, of the closest example, or the next free one
+    is_new: jax.Array  # bool, whether it becomes an example
+    is_same: jax.Array  # bool [cell], which examples count as the same observation
+
+
 @dataclass(frozen=True)
 class CodebookCounting(Counting):
     """A learned codebook.
 
-    n of Eq. 1, 6 and 7 is how many of an agent's visits belong to the example that this observation belongs to; 0 if it
-    is similar to none.
+    n of Eq. 1, 6 and 7 is how many of an agent's visits belong to examples within the radius of this observation. If
+    there is none, n is 0; or, once the codebook is full, the visits to the closest example.
     """
 
     codebook_size: Size = 2048
@@ -69,49 +78,50 @@ class CodebookCounting(Counting):
         self, state: Codebook, marks: jax.Array, seats: jax.Array, amounts: jax.Array
     ) -> tuple[Codebook, jax.Array]:
         """Add visits, in their order."""
-        agents = agents_of(seats).reshape(-1)
-        rows = (agents, marks.reshape(-1, marks.shape[-1]), amounts.reshape(-1).astype(jnp.int32))
-        following, cells = jax.lax.scan(self._visited, state, rows)
-        counts = jnp.where(rows[2] > 0, following.counts[agents, cells], 0)
+        rows = (agents_of(seats).reshape(-1), marks.reshape(-1, marks.shape[-1]), amounts.reshape(-1))
+        following, counts = jax.lax.scan(self._visited, state, rows)
         return following, counts.reshape(amounts.shape)
 
     def lookup(self, state: Codebook, marks: jax.Array, seats: jax.Array) -> jax.Array:
-        """Return the count of the closest example, 0 if it is too far away."""
+        """Return the visits to all examples within the radius."""
 
         def of_one(row: tuple[jax.Array, jax.Array]) -> jax.Array:
             agent, code = row
-            cell, is_new = self._cell(state, agent, code, _of(state.scales, agent))
-            return jnp.where(is_new, 0, state.counts[agent, cell])
+            found = self._found(state, agent, code, _of(state.scales, agent))
+            return jnp.sum(jnp.where(found.is_same, state.counts[agent], 0))
 
         counts = jax.lax.map(of_one, (agents_of(seats).reshape(-1), marks.reshape(-1, marks.shape[-1])))
         return counts.reshape(seats.shape)
 
     def _visited(self, state: Codebook, row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Codebook, jax.Array]:
-        """Add one visit; return its cell, too."""
+        """Add one visit; return the count after it, too."""
         agent, code, amount = row
-        is_visit = amount > 0
-        scales = having_seen(_of(state.scales, agent), code[None], is_visit[None], SETTLED)
-        cell, is_new = self._cell(state, agent, code, scales)
-        adds = is_new & is_visit
-        return Codebook(
-            examples=state.examples.at[agent, cell].set(jnp.where(adds, code, state.examples[agent, cell])),
-            counts=state.counts.at[agent, cell].add(amount),
+        amount = amount.astype(jnp.int32)
+        scales = having_seen(_of(state.scales, agent), code[None], amount[None] > 0, SETTLED)
+        found = self._found(state, agent, code, scales)
+        adds = found.is_new & (amount > 0)
+        following = Codebook(
+            examples=state.examples.at[agent, found.cell].set(jnp.where(adds, code, state.examples[agent, found.cell])),
+            counts=state.counts.at[agent, found.cell].add(amount),
             num_filled=state.num_filled.at[agent].add(adds),
             scales=jax.tree.map(lambda leaf, new: leaf.at[agent].set(new), state.scales, scales),
-        ), cell
+        )
+        before = jnp.sum(jnp.where(found.is_same, state.counts[agent], 0))
+        return following, jnp.where(amount > 0, before + amount, 0)
 
-    def _cell(
-        self, state: Codebook, agent: jax.Array, code: jax.Array, scales: Scales
-    ) -> tuple[jax.Array, jax.Array]:
-        """Return an observation's cell, and whether that is the next free one."""
+    def _found(self, state: Codebook, agent: jax.Array, code: jax.Array, scales: Scales) -> Found:
+        """Compare an observation with an agent's examples."""
         deviation, num_varying = deviations(scales)
         difference = (state.examples[agent] - code[None]) / deviation[None]
         distances = jnp.sum(jnp.square(difference), axis=-1) / num_varying
-        num_filled = state.num_filled[agent]
-        distances = jnp.where(jnp.arange(self.codebook_size) < num_filled, distances, jnp.inf)
+        num_filled, cells = state.num_filled[agent], jnp.arange(self.codebook_size)
+        distances = jnp.where(cells < num_filled, distances, jnp.inf)
         closest = jnp.argmin(distances)
-        is_new = (distances[closest] > self.codebook_radius**2) & (num_filled < self.codebook_size)
-        return jnp.where(is_new, num_filled, closest), is_new
+        is_near = distances <= self.codebook_radius**2
+        is_new = ~jnp.any(is_near) & (num_filled < self.codebook_size)
+        # with a full codebook, what is near none belongs to the closest
+        is_same = is_near | ((cells == closest) & ~is_new)
+        return Found(jnp.where(is_new, num_filled, closest), is_new, is_same)
 
     def with_newcomers(self, state: Codebook, is_new: jax.Array) -> Codebook:
         """Empty the codebooks of newcomers."""

@@ -27,7 +27,7 @@ from consmarl.sharing.fingerprints import fingerprint, of_agent
 from consmarl.sharing.scales import Scales, deviations, having_seen, no_scales
 
 MOST_BITS = 256
-SETTLED = 256  # visits of the team
+SETTLED = 128  # visits of the team
 LARGEST = 5.0  # standard deviations from the mean; what is further away counts as this far
 TOLERANCE = 0.1  # standard deviations
 NUM_CLOSEST = 3  # hyperplanes that a count may look behind
@@ -57,8 +57,8 @@ class SimHashCounting(Counting):
     regarding those that it nearly touches.
     """
 
-    hash_bits: int = 32
-    """Hyperplanes that tell observations apart: more bits make smaller cells [ours: 32]."""
+    hash_bits: int = 64
+    """Hyperplanes that tell observations apart: more bits make smaller cells [ours: 64]."""
 
     def __post_init__(self) -> None:
         """Check the number of bits."""
