@@ -1,5 +1,6 @@
 """A tiny world in two renderings of the same states: as whole numbers, and as floats with noise and unlike scales."""
 
+import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,10 +18,6 @@ class Wanderers(NamedTuple):
     cells: jax.Array  # int32 [agent, 2]
     noise: jax.Array  # float32 [agent, code]
     num_steps: jax.Array  # int32
-
-
-class Noise(NamedTuple):
-    key: jax.Array
 
 
 @dataclass(frozen=True)
@@ -80,6 +77,7 @@ class Wandering(Environment):
         return Counters({}, {})
 
 
+@functools.cache
 def wandered(world, num_rounds, num_envs=4, seed=0):
     """Return what wanderers see in both renderings, [step, agent, env, code], if they move at random."""
     exact = Wandering(sees_others=world.sees_others, num_agents=world.num_agents)
@@ -100,15 +98,26 @@ def wandered(world, num_rounds, num_envs=4, seed=0):
     return jax.tree.map(lambda rows: rows.reshape(-1, *rows.shape[2:]).swapaxes(1, 2), seen)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def counted(way, state, codes, seats, amounts):
+    """Count visits [...], compiled."""
+    return way.count(state, way.marks(codes), seats, amounts)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def looked_up(way, state, codes, seats):
+    """Look visits up, compiled."""
+    return way.lookup(state, way.marks(codes), seats)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _counted_in_turn(way, first, codes, seats):
+    return jax.lax.scan(lambda state, seen: counted(way, state, seen, seats, jnp.ones_like(seats)), first, codes)
+
+
 def counts_of(way, codes, num_places=1 << 12):
     """Return the counts after every visit, [step, agent, env], and the state."""
     _, num_agents, num_envs, size = codes.shape
     seats = jnp.broadcast_to(jnp.arange(num_agents)[:, None], (num_agents, num_envs))
-
-    def visit(state, seen):
-        return way.count(state, way.marks(seen), seats, jnp.ones(seats.shape, jnp.int32))
-
-    state, counts = jax.jit(lambda first, rows: jax.lax.scan(visit, first, rows))(
-        way.init(num_places, num_agents, size), codes
-    )
+    state, counts = _counted_in_turn(way, way.init(num_places, num_agents, size), codes, seats)
     return np.asarray(counts), state

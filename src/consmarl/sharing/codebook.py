@@ -52,8 +52,8 @@ class CodebookCounting(Counting):
 
     codebook_size: Size = 2048
     """Examples that each agent keeps: as many situations it can tell apart [ours: 2,048]."""
-    codebook_radius: Positive = 0.25
-    """Distance, in standard deviations, up to which observations count as the same [ours: 0.25]."""
+    codebook_radius: Positive = 0.1
+    """Distance, in standard deviations, up to which observations count as the same [ours: 0.1]."""
 
     def __post_init__(self) -> None:
         """Check the values."""

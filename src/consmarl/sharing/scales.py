@@ -21,8 +21,8 @@ class Scales(NamedTuple):
 
 def no_scales(observation_size: int) -> Scales:
     """Return scales before the first observation."""
-    nothing = jnp.zeros(observation_size, jnp.float32)
-    return Scales(jnp.zeros((), jnp.int32), nothing, nothing)
+    # two arrays, since one cannot be donated twice
+    return Scales(jnp.zeros((), jnp.int32), jnp.zeros(observation_size), jnp.zeros(observation_size))
 
 
 def having_seen(scales: Scales, codes: jax.Array, is_visit: jax.Array, most: int) -> Scales:
