@@ -78,7 +78,10 @@ def test_the_exact_way_counts_what_each_agent_met():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda: Cons(counting="by-colour"), "counting has no value 'by-colour': choose from .exact., .simhash., .codebook."),
+        (
+            lambda: Cons(counting="by-colour"),
+            "counting has no value 'by-colour': choose from .exact., .simhash., .codebook.",
+        ),
         (lambda: consmarl.register_counting("exact", ByRow), "there is a way to count 'exact' already"),
         (lambda: consmarl.register_counting("loose", Loose), "the way to count 'loose' must be a frozen dataclass"),
     ],

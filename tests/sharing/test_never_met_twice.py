@@ -75,7 +75,9 @@ def slow_counts(codes, bits):
         for agent in range(num_agents):
             for env in range(num_envs):
                 own = far[step, agent, env]
-                close = [bit for bit in np.argsort(abs(own))[: simhash.NUM_CLOSEST] if abs(own[bit]) < simhash.TOLERANCE]
+                close = [
+                    bit for bit in np.argsort(abs(own))[: simhash.NUM_CLOSEST] if abs(own[bit]) < simhash.TOLERANCE
+                ]
                 for choice in range(1 << len(close)):
                     sides = own > 0
                     for place, bit in enumerate(close):
@@ -221,9 +223,7 @@ def test_an_advisor_counts_floats_like_the_loop_and_survives(counting):
     play(again, codes, 90)
     again.begin_episode()
     again.advise(codes[90, :, 0], np.eye(2, 5), [0, 1], lambda *_: np.zeros(5))
-    np.testing.assert_array_equal(
-        [again._tally.counts(codes[90, agent, 0])[agent] for agent in range(2)], expected
-    )
+    np.testing.assert_array_equal([again._tally.counts(codes[90, agent, 0])[agent] for agent in range(2)], expected)
     exact = Advisor(2, 5, Cons(start_episode=0, counting="exact"))
     with pytest.raises(UsageError, match="counted in another way: pass the `counting` that it was counted by"):
         exact.load_state_dict(advisor.state_dict())
@@ -264,7 +264,7 @@ def test_floats_choose_the_codebook_and_a_run_writes_it():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda: Cons(counting="simhash", counting_options={"hash_bits": 0}), "hash_bits must be a whole number from 1"),
+        (lambda: Cons(counting="simhash", counting_options={"hash_bits": 0}), "hash_bits must be a whole number of at least 1"),
         (lambda: Cons(counting="codebook", counting_options={"codebook_radius": 0}), "codebook_radius must be above 0"),
         (lambda: Cons(counting="simhash", counting_options={"codebook_size": 9}),
          "codebook_size is an option of the way to count codebook, not of simhash"),

@@ -61,16 +61,17 @@ class ExactTally(Tally):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return every agent's counts."""
         return {
-            f"{agent}.{part}": rows
-            for agent, mine in enumerate(self.visits)
-            for part, rows in mine.to_arrays().items()
+            f"{agent}.{part}": rows for agent, mine in enumerate(self.visits) for part, rows in mine.to_arrays().items()
         }
 
     @classmethod
     def from_arrays(cls, num_agents: int, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Read what `to_arrays` returned."""
         return cls(
-            [Visits.from_arrays({part: arrays[f"{agent}.{part}"] for part in Visits.PARTS}) for agent in range(num_agents)]
+            [
+                Visits.from_arrays({part: arrays[f"{agent}.{part}"] for part in Visits.PARTS})
+                for agent in range(num_agents)
+            ]
         )
 
     @property
@@ -120,9 +121,7 @@ class CountingTally(Tally):
         """Continue from what `to_arrays` returned."""
         known = _named(self._state)
         for name, leaf in known.items():
-            there = arrays.get(name)
-            # tables grow along their first axis
-            if there is None or there.shape[1:] != leaf.shape[1:] or there.ndim != leaf.ndim or there.dtype != leaf.dtype:
+            if name not in arrays or not _is_like(arrays[name], leaf):
                 raise UsageError(f"the state has no counts like these ({name}): it is of another way to count.")
         leaves = [jnp.asarray(arrays[name]) for name in known]
         self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
@@ -148,6 +147,11 @@ def tally_for(mechanism: Mechanism, num_agents: int, size: int, *, is_float: boo
     if fitted.counting_kind == EXACT:
         return ExactTally.empty(num_agents)
     return CountingTally(fitted, num_agents, is_float)
+
+
+def _is_like(there: NDArray[Any], leaf: Any) -> bool:
+    """Return whether an array fits; tables grow along their first axis."""
+    return there.ndim == leaf.ndim and there.shape[1:] == leaf.shape[1:] and bool(there.dtype == leaf.dtype)
 
 
 def _named(state: Any) -> dict[str, Any]:
