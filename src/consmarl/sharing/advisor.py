@@ -8,7 +8,7 @@ recurrent network to process.
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,12 +27,11 @@ from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
 from consmarl.sharing.options import AskGate, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
-from consmarl.sharing.tallies import CountingTally, ExactTally, Tally, fitting_tally, tally_for
+from consmarl.sharing.tallies import CountingTally, ExactTally, Observations, Tally, fitting_tally, tally_for
 from consmarl.sharing.visits import Visits, key_of
 
 # (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one per action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
-Observations = Sequence[ArrayLike] | NDArray[Any]  # one per agent
 VISITS, COUNTS, MET = "visits.", "counts.", "met."  # where a state's exact counts, other counts and episode are
 MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange stores an action in one byte
 
@@ -41,8 +40,8 @@ class Advisor:
     """Lets a team of Q-learners share knowledge: call `begin_episode` once per episode and `advise` once per step.
 
     What the first observations are decides how visits are counted, unless `sharing` says it: floats by a codebook of
-    similar ones, as they hardly ever repeat, and everything else exactly, by its bytes. Always use the same dtype. Floats
-    that stand for whole numbers, such as cells of a grid, are better counted exactly: `Cons(counting="exact")`.
+    similar ones, as they hardly ever repeat, and everything else exactly, by its bytes. Always use the same dtype.
+    Floats that stand for whole numbers, such as cells of a grid, are better counted exactly: `Cons(counting="exact")`.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Counts by a learned codebook: an observation counts as the most similar one that the agent keeps as an example.
 
 Each agent has its own codebook. An observation that is further than `codebook_radius` from all examples becomes an
-example itself, as long as there is room; all others belong to the closest. The codebook is a histogram whose cells are
-learned, and the pseudo-count that such a density model gives (Bellemare et al., 2016) is the number of visits to a cell.
+example itself, as long as there is room; all others belong to the closest. The codebook is a histogram whose cells
+are learned, and the pseudo-count of such a density model (Bellemare et al., 2016) is the number of visits to a cell.
 Counts sum all examples within the radius: there may be several, from when the scales were not yet known.
 
 Distance is the root mean square over the numbers that vary, each divided by its standard deviation so far. Examples are
@@ -28,7 +28,7 @@ SETTLED = 100_000  # visits of an agent after which its scales are known well en
 class Codebook(NamedTuple):
     """The examples of every agent."""
 
-    examples: jax.Array  # float32 [agent, cell, code]
+    examples: jax.Array  # float32 [agent, code, cell]: distances to all cells are computed side by side
     counts: jax.Array  # int32 [agent, cell]
     num_filled: jax.Array  # int32 [agent]
     scales: Scales  # [agent, …]
@@ -64,7 +64,7 @@ class CodebookCounting(Counting):
         del num_places
         empty = no_scales(observation_size)
         return Codebook(
-            examples=jnp.zeros((num_agents, self.codebook_size, observation_size), jnp.float32),
+            examples=jnp.zeros((num_agents, observation_size, self.codebook_size), jnp.float32),
             counts=jnp.zeros((num_agents, self.codebook_size), jnp.int32),
             num_filled=jnp.zeros(num_agents, jnp.int32),
             scales=jax.tree.map(lambda leaf: jnp.zeros((num_agents, *leaf.shape), leaf.dtype), empty),
@@ -101,7 +101,9 @@ class CodebookCounting(Counting):
         found = self._found(state, agent, code, scales)
         adds = found.is_new & (amount > 0)
         following = Codebook(
-            examples=state.examples.at[agent, found.cell].set(jnp.where(adds, code, state.examples[agent, found.cell])),
+            examples=state.examples.at[agent, :, found.cell].set(
+                jnp.where(adds, code, state.examples[agent, :, found.cell])
+            ),
             counts=state.counts.at[agent, found.cell].add(amount),
             num_filled=state.num_filled.at[agent].add(adds),
             scales=jax.tree.map(lambda leaf, new: leaf.at[agent].set(new), state.scales, scales),
@@ -112,8 +114,8 @@ class CodebookCounting(Counting):
     def _found(self, state: Codebook, agent: jax.Array, code: jax.Array, scales: Scales) -> Found:
         """Compare an observation with an agent's examples."""
         deviation, num_varying = deviations(scales)
-        difference = (state.examples[agent] - code[None]) / deviation[None]
-        distances = jnp.sum(jnp.square(difference), axis=-1) / num_varying
+        weights = 1 / (jnp.square(deviation) * num_varying)
+        distances = jnp.sum(jnp.square(state.examples[agent] - code[:, None]) * weights[:, None], axis=0)
         num_filled, cells = state.num_filled[agent], jnp.arange(self.codebook_size)
         distances = jnp.where(cells < num_filled, distances, jnp.inf)
         closest = jnp.argmin(distances)

@@ -85,7 +85,7 @@ def register_counting(name: str, kind: type[Counting]) -> None:
     COUNTINGS.add(name, kind, home_of(kind))
 
 
-def counting_options() -> Mapping[str, OptionField]:
+def counting_options() -> dict[str, OptionField]:
     """Return the options of all ways to count."""
     return joined(COUNTINGS)
 

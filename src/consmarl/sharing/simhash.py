@@ -53,8 +53,8 @@ class Hashed(NamedTuple):
 class SimHashCounting(Counting):
     """Hashing by random hyperplanes.
 
-    n of Eq. 1, 6 and 7 is how many of an agent's visits lay on the same side of all hyperplanes as this observation, not
-    regarding those that it nearly touches.
+    n of Eq. 1, 6 and 7 is how many of an agent's visits lay on the same side of all hyperplanes as this observation,
+    not regarding those that it nearly touches.
     """
 
     hash_bits: int = 64

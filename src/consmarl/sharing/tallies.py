@@ -15,6 +15,7 @@ from consmarl.sharing.counting import EXACT, Counting
 from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.visits import Visits
 
+Observations = Sequence[ArrayLike] | NDArray[Any]  # one per agent
 FIRST_PLACES = 1 << 12  # of a table of counts, which grows
 
 
@@ -22,7 +23,7 @@ class Tally(abc.ABC):
     """How often each agent of a team met observations."""
 
     @abc.abstractmethod
-    def add(self, observations: Sequence[ArrayLike], is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def add(self, observations: Observations, is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Count what agents observe, if they are there, and return their counts [agent]."""
 
     @abc.abstractmethod
@@ -33,7 +34,7 @@ class Tally(abc.ABC):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything that is known, by name."""
 
-    def check(self, observations: Sequence[ArrayLike]) -> None:  # noqa: B027
+    def check(self, observations: Observations) -> None:  # noqa: B027
         """Raise an error if these cannot be counted."""
 
 
@@ -49,7 +50,7 @@ class ExactTally(Tally):
         """Start with nothing."""
         return cls([Visits() for _ in range(num_agents)])
 
-    def add(self, observations: Sequence[ArrayLike], is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def add(self, observations: Observations, is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Count each agent's own."""
         rows = zip(self.visits, observations, is_there, strict=True)
         return np.array([mine.add(each) if there else mine.count(each) for mine, each, there in rows], np.int32)
@@ -91,7 +92,7 @@ class CountingTally(Tally):
         self._agents = jnp.arange(num_agents)
         self._state = self._counter.init(FIRST_PLACES, num_agents, self._size)
 
-    def add(self, observations: Sequence[ArrayLike], is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def add(self, observations: Observations, is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Count them all at once."""
         state = self._counter.with_room(self._state, len(self._agents))
         amounts = is_there.astype(np.int32)
@@ -103,7 +104,7 @@ class CountingTally(Tally):
         rows = np.repeat(self._rows([observation]), len(self._agents), axis=0)
         return np.asarray(_looked_up(self._counter, self._state, rows, self._agents))
 
-    def check(self, observations: Sequence[ArrayLike]) -> None:
+    def check(self, observations: Observations) -> None:
         """Refuse observations that are longer than the longest of the first step."""
         longest = max(np.size(each) for each in observations)
         if longest > self._size:
@@ -126,7 +127,7 @@ class CountingTally(Tally):
         leaves = [jnp.asarray(arrays[name]) for name in known]
         self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
 
-    def _rows(self, observations: Sequence[ArrayLike]) -> NDArray[Any]:
+    def _rows(self, observations: Observations) -> NDArray[Any]:
         rows = np.zeros((len(observations), self._size), np.float32 if self._is_float else np.int32)
         for row, each in zip(rows, observations, strict=True):
             numbers = np.ravel(each)
@@ -134,7 +135,7 @@ class CountingTally(Tally):
         return rows
 
 
-def fitting_tally(mechanism: Mechanism, num_agents: int, observations: Sequence[ArrayLike]) -> Tally:
+def fitting_tally(mechanism: Mechanism, num_agents: int, observations: Observations) -> Tally:
     """Return an empty tally for observations like these, one of each agent."""
     arrays = [np.asarray(each) for each in observations]
     size, dtype = max(each.size for each in arrays), np.result_type(*arrays)
