@@ -115,7 +115,8 @@ class CodebookCounting(Counting):
         """Compare an observation with an agent's examples."""
         deviation, num_varying = deviations(scales)
         weights = 1 / (jnp.square(deviation) * num_varying)
-        distances = jnp.sum(jnp.square(state.examples[agent] - code[:, None]) * weights[:, None], axis=0)
+        squares = jnp.square(state.examples[agent] - code[:, None])
+        distances = jnp.dot(weights, squares, precision=jax.lax.Precision.HIGHEST)  # faster than a sum
         num_filled, cells = state.num_filled[agent], jnp.arange(self.codebook_size)
         distances = jnp.where(cells < num_filled, distances, jnp.inf)
         closest = jnp.argmin(distances)
