@@ -26,8 +26,8 @@ class Coarse(NamedTuple):
 class ByRow(Counting):
     """Observations in one row of the grid count as one."""
 
-    def init(self, num_places):
-        del num_places
+    def init(self, num_places, num_agents, observation_size):
+        del num_places, num_agents, observation_size
         return Coarse(jnp.zeros((MOST_SEATS, 16), jnp.int32))
 
     def marks(self, codes):
@@ -68,7 +68,7 @@ def test_the_exact_way_counts_what_each_agent_met():
     exact = ExactCounting()
     codes = jnp.array([[1, 2], [1, 2], [3, 4]], jnp.uint8)
     seats, once = jnp.array([0, 1, 0]), jnp.ones(3, jnp.int32)
-    state, counts = exact.count(exact.init(64), exact.marks(codes), seats, once)
+    state, counts = exact.count(exact.init(64, 2, 2), exact.marks(codes), seats, once)
     np.testing.assert_array_equal(counts, [1, 1, 1])
     state, counts = exact.count(state, exact.marks(codes), jnp.zeros(3, jnp.int32), once)
     np.testing.assert_array_equal(counts, [3, 3, 2])
@@ -78,7 +78,10 @@ def test_the_exact_way_counts_what_each_agent_met():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda: Cons(counting="by-colour"), "counting has no value 'by-colour': choose from 'exact'"),
+        (
+            lambda: Cons(counting="by-colour"),
+            "counting has no value 'by-colour': choose from .exact., .simhash., .codebook.",
+        ),
         (lambda: consmarl.register_counting("exact", ByRow), "there is a way to count 'exact' already"),
         (lambda: consmarl.register_counting("loose", Loose), "the way to count 'loose' must be a frozen dataclass"),
     ],
@@ -86,4 +89,4 @@ def test_the_exact_way_counts_what_each_agent_met():
 def test_misuse_gets_a_sentence(wrong, sentence):
     with pytest.raises(UsageError, match=sentence):
         wrong()
-    assert set(COUNTINGS) == {"exact"}
+    assert set(COUNTINGS) == {"exact", "simhash", "codebook"}

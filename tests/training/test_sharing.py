@@ -155,13 +155,19 @@ class FixedStart(GoldMiner):
         return self.layout_from(start)
 
 
-@pytest.mark.parametrize("sharing", [BUSY, REMEMBERING], ids=["memory of now", "history"])
-def test_a_world_of_ours_shares_in_python_as_it_does_compiled(sharing):
+@pytest.mark.parametrize(
+    ("sharing", "counting"),
+    [(BUSY, "exact"), (REMEMBERING, "exact"), (BUSY, "codebook")],
+    ids=["memory of now", "history", "codebook"],
+)
+def test_a_world_of_ours_shares_in_python_as_it_does_compiled(sharing, counting):
     world = FixedStart(num_agents=3, num_mines=1, num_piles=2, **SMALL)
     foreign = ForeignWorld(WorldParallelEnv(world), episode_limit=world.episode_limit)
     learner = IQL(TeamSpec.of(foreign), hidden_size=8, target_every_updates=5)
     # before learning begins: after it, weights agree but for rounding, which a draw may fall on
     waiting = SIZES | dict(warmup_steps=10_000)
+    # floats and whole numbers have different defaults
+    sharing = dataclasses.replace(sharing, counting=counting)
     parts = dict(sharing=sharing, exploration=EpsilonZGreedy(), **waiting)
     in_python = PythonTrainer(world=foreign, learner=learner, **parts)
     compiled = Trainer(world=world, learner=trainer(BUSY).learner, num_envs=1, **parts)

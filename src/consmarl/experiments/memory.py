@@ -17,9 +17,11 @@ from consmarl.experiments.configuration.as_json import every_setting
 from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
 from consmarl.experiments.evaluation import episodes_at_once, evaluation_recall_bytes
 from consmarl.experiments.machine import available_bytes
+from consmarl.sharing.codebook import Codebook
 from consmarl.sharing.counters import CountTable, places_for
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.none import ALONE
+from consmarl.sharing.simhash import HashedCounts
 from consmarl.training.sizes import episode_bytes, recall_bytes, tree_bytes
 
 RESERVE_BYTES = 500_000_000  # for compilation, in addition to arrays; small runs are not refused for lack of it
@@ -27,6 +29,7 @@ GRADIENT_COPIES = 2  # of the networks, during an update
 HIDDEN_COPIES, INPUT_COPIES = 14, 2  # of each step's activations, during an update
 PLAYED_COPIES = 2  # of episodes: as played, and as passed on
 RECALL_COPIES = 3  # of teammates' memories: before a step, after it, and of those who are asked
+CODEBOOK_SIZE = "share.codebook_size"
 PLACE_BYTES = 12  # per slot in the table of counts: 8 for a key, 4 for a count
 
 
@@ -102,11 +105,21 @@ def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
     setting, width = max(_widths(config).items(), key=lambda each: each[1])
     learning = tree_bytes(state.learner) + GRADIENT_COPIES * tree_bytes(parameters)
     yield Need(f"learning with networks {width:,} wide", setting, width, learning)
-    if isinstance(getattr(state.sharing, "table", None), CountTable):
+    yield from _counts(config, trainer, getattr(state.sharing, "table", None))
+
+
+def _counts(config: TrainConfig, trainer: AnyTrainer, counts: Any) -> Iterator[Need]:
+    """Yield what counting takes: a table that grows, or codebooks that do not."""
+    table = counts.table if isinstance(counts, HashedCounts) else counts
+    if isinstance(table, CountTable):
         chunk = trainer.num_visits(max(config.chunk_episodes // trainer.num_envs, 1))
-        places = places_for(state.sharing.table.num_places, chunk)
+        places = places_for(table.num_places, chunk)
         what = f"counting observations in {config.chunk_episodes:,} episodes"
         yield Need(what, "report_every", config.chunk_episodes, PLACE_BYTES * places)
+    if isinstance(counts, Codebook):
+        size = counts.counts.shape[1]
+        what = f"a codebook of {size:,} observations for every agent"
+        yield Need(what, CODEBOOK_SIZE, size, tree_bytes(counts))
 
 
 def _widths(config: TrainConfig) -> dict[str, int]:
@@ -161,6 +174,10 @@ def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int)
     elif setting in ("replay_episodes", "batch_episodes", "num_envs"):
         sizes: dict[str, Any] = {setting: value}
         trainer = dataclasses.replace(trainer, **sizes)
+    if setting == CODEBOOK_SIZE:
+        sharing: Any = trainer.sharing
+        options = dict(sharing.counting_options) | {"codebook_size": value}
+        trainer = dataclasses.replace(trainer, sharing=dataclasses.replace(sharing, counting_options=options))
     if setting == "num_envs":  # must divide other settings, but a suggestion need not
         return config, trainer
     if setting == "report_every":

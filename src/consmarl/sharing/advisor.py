@@ -8,7 +8,7 @@ recurrent network to process.
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,24 +21,28 @@ from consmarl.environments import validation
 from consmarl.environments.actions import branch_axis
 from consmarl.errors import UsageError
 from consmarl.sharing.cons import Cons
+from consmarl.sharing.counting import EXACT
 from consmarl.sharing.histories import Histories
 from consmarl.sharing.interface import Situation
 from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
 from consmarl.sharing.options import AskGate, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
+from consmarl.sharing.tallies import CountingTally, ExactTally, Observations, Tally, fitting_tally, tally_for
 from consmarl.sharing.visits import Visits, key_of
 
 # (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one per action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
-Observations = Sequence[ArrayLike] | NDArray[Any]  # one per agent
+VISITS, COUNTS, MET = "visits.", "counts.", "met."  # where a state's exact counts, other counts and episode are
 MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange stores an action in one byte
 
 
 class Advisor:
     """Lets a team of Q-learners share knowledge: call `begin_episode` once per episode and `advise` once per step.
 
-    Observations are counted exactly, by their bytes, so always use the same dtype.
+    What the first observations are decides how visits are counted, unless `sharing` says it: floats by a codebook of
+    similar ones, as they hardly ever repeat, and everything else exactly, by its bytes. Always use the same dtype.
+    Floats that stand for whole numbers, such as cells of a grid, are better counted exactly: `Cons(counting="exact")`.
     """
 
     def __init__(
@@ -77,7 +81,7 @@ class Advisor:
         self.step = 0
         self.exchanges: dict[int, Exchange] = {}
         """The last step's requests, by student, and their outcomes."""
-        self._visits = [Visits() for _ in range(num_agents)]
+        self._tally: Tally | None = None  # what the first observations are decides which
         self._met = [Visits() for _ in range(num_agents)]
         self._histories = self._no_histories()
 
@@ -135,13 +139,9 @@ class Advisor:
         there = np.ones(self.num_agents, bool)
         if situation.allowed is not None:
             there = situation.allowed[:, 0].any(axis=-1).reshape(self.num_agents, -1).all(axis=-1)
-        num_visits: Any = np.array(
-            [
-                mine.add(each) if is_there else mine.count(each)
-                for mine, each, is_there in zip(self._visits, observations, there, strict=True)
-            ],
-            np.int32,
-        )
+        if self._tally is None:
+            self._tally = fitting_tally(self.sharing, self.num_agents, observations)
+        num_visits: Any = self._tally.add(observations, there)
         is_new = np.array([met.add(each) == 1 for met, each in zip(self._met, observations, strict=True)])
         left = np.minimum(self.requests_left, np.iinfo(np.int32).max).astype(np.int32)
         if self._histories:
@@ -154,7 +154,8 @@ class Advisor:
             values: Any = situation.values[student, 0]
             values = values if allowed is None else np.where(allowed, values, -np.inf)
             request = Request(jnp.int32(student), values, num_visits[student], situation.episode[0], allowed)
-            exchange = self._exchange(key_requests, request, observations[student], ask_teacher)
+            met = self._tally.counts(observations[student])
+            exchange = self._exchange(key_requests, request, met, observations[student], ask_teacher)
             self.exchanges[student] = exchange
             if np.any(exchange.student.is_advised):
                 self.requests_left[student] -= 1
@@ -171,9 +172,9 @@ class Advisor:
             "requests_left": self.requests_left.copy(),
             "answers_left": self.answers_left.copy(),
         }
-        for name, tables in (("visits", self._visits), ("met", self._met)):
-            for agent, table in enumerate(tables):
-                state |= {f"{name}.{agent}.{part}": rows for part, rows in table.to_arrays().items()}
+        tally = self._tally or ExactTally.empty(self.num_agents)
+        kept = {MET: ExactTally(self._met), VISITS if isinstance(tally, ExactTally) else COUNTS: tally}
+        state |= {name + part: rows for name, each in kept.items() for part, rows in each.to_arrays().items()}
         if self._histories:
             for agent in self._agents:
                 state |= {f"history.{agent}.{part}": rows for part, rows in self._histories.to_arrays(agent).items()}
@@ -181,7 +182,7 @@ class Advisor:
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from what `state_dict` returned."""
-        names = self.state_dict()
+        names = [name for name in self.state_dict() if not name.startswith((VISITS, COUNTS))]
         if missing := [name for name in names if name not in state]:
             raise UsageError(
                 f"the state lacks {missing[0]!r}: it is of another team, of other settings, or not an Advisor's."
@@ -192,24 +193,40 @@ class Advisor:
                 f"the state is of {state['size'][0]} agents with {theirs} actions, "
                 f"and this Advisor has {self.num_agents} with {ours}."
             )
+        self._tally = self._tally_from(state)
         self.seed, self.episode, self.step = (int(number) for number in state["place"])
         self.requests_left = np.array(state["requests_left"], np.int64)
         self.answers_left = np.array(state["answers_left"], np.int64)
         self.exchanges = {}
-        self._visits, self._met = (
-            [
-                Visits.from_arrays({part: state[f"{name}.{agent}.{part}"] for part in Visits.PARTS})
-                for agent in self._agents
-            ]
-            for name in ("visits", "met")
-        )
+        self._met = ExactTally.from_arrays(self.num_agents, _those(MET, state)).visits
         if self._histories:
             parts = Histories.PARTS
             self._histories = Histories.from_arrays(
                 [{part: state[f"history.{agent}.{part}"] for part in parts} for agent in self._agents], self._branches
             )
 
-    def _exchange(self, key: jax.Array, request: Request, observation: ArrayLike, ask_teacher: AskTeacher) -> Exchange:
+    def _tally_from(self, state: dict[str, NDArray[Any]]) -> Tally | None:
+        """Return the counts of a state; None if nothing has been counted yet."""
+        if counts := _those(COUNTS, state):
+            size, is_float = counts[CountingTally.ABOUT].tolist()
+            tally = tally_for(self.sharing, self.num_agents, int(size), is_float=bool(is_float))
+            if isinstance(tally, CountingTally):
+                tally.load(counts)
+                return tally
+        visits = _those(VISITS, state)
+        if not visits or self.sharing.counting not in (None, EXACT):
+            raise UsageError("the state was counted in another way: pass the `counting` that it was counted by.")
+        exact = ExactTally.from_arrays(self.num_agents, visits)
+        return None if exact.is_empty else exact
+
+    def _exchange(
+        self,
+        key: jax.Array,
+        request: Request,
+        num_visits: NDArray[np.int32],
+        observation: ArrayLike,
+        ask_teacher: AskTeacher,
+    ) -> Exchange:
         student = int(request.student)
         has_budget = self.answers_left > 0
         values: Any = np.zeros((self.num_agents, *self._choices), np.float32)
@@ -222,9 +239,9 @@ class Advisor:
                 values[teacher] = self._numbers("a teacher's values", answer, self._choices)
         if request.allowed is not None:
             values = np.where(request.allowed, values, np.float32(-np.inf))
-        num_visits: Any = np.array([mine.count(observation) for mine in self._visits], np.int32)
+        met: Any = num_visits
         exchange: Exchange = jax.device_get(
-            _answered(self.sharing, key, student, request, Teachers(values, num_visits), has_budget)
+            _answered(self.sharing, key, student, request, Teachers(values, met), has_budget)
         )
         if self.sharing.enforces_answer_budget:
             self.answers_left -= exchange.teachers.reply == Reply.ANSWERED
@@ -249,6 +266,8 @@ class Advisor:
             raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
         for each in observations:
             key_of(each)  # before anything is counted: a refused call has no effect
+        if self._tally is not None:
+            self._tally.check(observations)
         if self._histories:
             self._histories.check(observations)
         own = self._numbers("values", values, (self.num_agents, *self._choices))
@@ -262,7 +281,7 @@ class Advisor:
             )
         explores = np.broadcast_to(False if is_exploring is None else np.asarray(is_exploring, bool), self.num_agents)
         facts: dict[str, Any] = dict(
-            codes=(),  # observations are identified by their bytes
+            codes=(),  # observations are counted outside compiled code
             values=own[:, None],
             actions=intended.astype(np.int32)[:, None],
             is_exploring=explores[:, None],
@@ -296,6 +315,10 @@ class Advisor:
         if numbers.shape != shape or not np.isfinite(numbers).all():
             raise UsageError(f"{what} must be finite numbers of shape {shape}, not {numbers.dtype}{numbers.shape}.")
         return numbers
+
+
+def _those(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): rows for name, rows in state.items() if name.startswith(prefix)}
 
 
 def _fitting(sharing: Mechanism, episodes: int | None) -> Mechanism:

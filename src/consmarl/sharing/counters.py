@@ -6,10 +6,13 @@ chunk; between chunks the loop asks `has_room_for` the most that a chunk can add
 needed. If a table fills up nevertheless, the lost visits are counted in `num_lost`, and the loop refuses to continue.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+from consmarl.errors import UsageError
 
 BUCKET = 8  # places, of 8 bytes each
 MAX_LOAD = 0.6  # of the places; above this, too many buckets would be full
@@ -101,6 +104,39 @@ def places_for(num_places: int, num_keys: int) -> int:
     while num_keys > MAX_LOAD * num_places:
         num_places *= 4
     return num_places
+
+
+def with_room(table: CountTable, num_visits: int) -> CountTable:
+    """Return a table that this many visits cannot fill: the same or a larger one (outside compiled code)."""
+    return table if has_room_for(table, num_visits) else grown(table, num_visits)
+
+
+def report(table: CountTable) -> dict[str, jax.Array]:
+    """Return how full a table is, and how many visits were lost."""
+    return {
+        "num_observations": table.num_filled,
+        "num_lost": table.num_lost,
+        "table_fill": table.num_filled / table.num_places,
+    }
+
+
+def facts(table: CountTable) -> dict[str, Any]:
+    """Return what `sized` needs to make an empty table of this size."""
+    return {"table_places": table.num_places}
+
+
+def sized(table: CountTable, facts: Mapping[str, Any]) -> CountTable:
+    """Return an empty table of the size given by `facts`, or the table if they do not give one."""
+    return empty_table(facts["table_places"]) if "table_places" in facts else table
+
+
+def check(table: CountTable) -> None:
+    """Raise an error if visits were lost (outside compiled code)."""
+    if num_lost := int(table.num_lost):
+        raise UsageError(
+            f"{num_lost} visits found no place in a table of {table.num_places}, so counts are no longer "
+            "right: call with_room before longer chunks."
+        )
 
 
 @jax.jit

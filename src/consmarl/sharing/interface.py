@@ -101,6 +101,11 @@ class Sharing(abc.ABC):
     ) -> Shared:
         """Let agents ask and answer, and decide what each does."""
 
+    def for_observations(self, size: int, dtype: Any) -> "Sharing":
+        """Return the mechanism for observations of this length and type, where something of it depends on them."""
+        del size, dtype
+        return self
+
     def report(self, state: Any, traffic: Traffic) -> dict[str, jax.Array]:
         """Return the metrics of a round, from its traffic [agent, env] and the state after it."""
         del state, traffic

@@ -1,6 +1,7 @@
 """What CONS and AdHocTD have in common: counting, asking and budgets."""
 
 import abc
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
@@ -17,7 +18,8 @@ from consmarl.errors import UsageError
 from consmarl.metrics import Metric
 from consmarl.records import OneOf, internal, replaced, settle, typed
 from consmarl.sharing import equations, reported
-from consmarl.sharing.counting import COUNTINGS, Counting
+from consmarl.sharing.counting import COUNTINGS, EXACT, Counting, usual_counting, way_to_count
+from consmarl.sharing.counts import NEWCOMER
 from consmarl.sharing.fingerprints import fingerprint
 from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situation, Traffic
 from consmarl.sharing.options import AskGate, AskWhen, Eligibility, Preset, TeacherMemory
@@ -25,7 +27,6 @@ from consmarl.sharing.record import Reply, StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
-NEWCOMER = 2**20  # more than the number of agents
 PRACTICE = 20240220  # arbitrary, but fixed: who practises when depends only on the episode
 PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the default start
 
@@ -100,8 +101,11 @@ class Mechanism(Sharing):
     """Who may teach, by the halves of Eq. 6 [P: either in CONS, anyone in AdHocTD; ours: only one half]."""
     hope_margin: float = 0.0
     """By how much a teacher's max Q must exceed the student's to count as expecting more [P: 0]."""
-    counting: Annotated[str, OneOf(COUNTINGS)] = "exact"
-    """How visits are counted [P: exact]."""
+    counting: Annotated[str | None, OneOf(COUNTINGS)] = None
+    """How visits are counted [P: exact; ours: codebook where observations are floats, which are hardly ever met
+    twice]."""
+    counting_options: tuple[tuple[str, Any], ...] = internal(())  # of the way to count, by name; a dict will do
+    observation_size: int = internal(0)  # 0 until it is known; exact counts do not need it
     experts: tuple[int, ...] = internal(())  # agents that never ask
     newcomers: tuple[int, ...] = internal(())  # agents whose seats are taken over by others, who have met nothing
     join_episode: int | None = internal(None)  # after this many episodes
@@ -118,7 +122,10 @@ class Mechanism(Sharing):
 
     def __post_init__(self) -> None:
         """Convert values to their types, and validate them."""
+        if isinstance(self.counting_options, Mapping):
+            object.__setattr__(self, "counting_options", tuple(sorted(self.counting_options.items())))
         settle(self)
+        way_to_count(self.counting_kind, dict(self.counting_options))  # refuses options that it does not have
         if validation.finite_number("ask_scale", self.ask_scale) <= 0:
             raise UsageError(f"ask_scale must be above 0, not {self.ask_scale}: at 0 everybody always asks.")
         if validation.finite_number("hope_margin", self.hope_margin) < 0:
@@ -157,15 +164,27 @@ class Mechanism(Sharing):
         return jnp.where(is_eligible, jnp.uint8(Reply.ANSWERED), jnp.uint8(reason))
 
     @property
+    def counting_kind(self) -> str:
+        """The name of the way to count."""
+        return self.counting or EXACT
+
+    @property
     def counter(self) -> Counting:
         """The way to count."""
-        return COUNTINGS[self.counting]()
+        return way_to_count(self.counting_kind, dict(self.counting_options))
+
+    def for_observations(self, size: int, dtype: Any) -> Self:
+        """Return the mechanism with a way to count such observations: its own, or the usual one for their type."""
+        kind = self.counting or usual_counting(dtype)
+        if kind == EXACT:
+            return self
+        return dataclasses.replace(self, counting=kind, observation_size=size)
 
     def init(self, num_agents: int, num_actions: int) -> SharingState:
         """Return the initial state: no visits, full budgets."""
         purse = self.purse(num_agents, num_actions)
         return SharingState(
-            table=self.counter.init(self.initial_places),
+            table=self.counter.init(self.initial_places, num_agents, self.observation_size),
             requests_left=jnp.full(num_agents, purse.requests, jnp.int32),
             answers_left=jnp.full(num_agents, purse.answers, jnp.int32),
         )
@@ -260,9 +279,10 @@ class Mechanism(Sharing):
         return jnp.where(is_new, NEWCOMER + agents, agents)
 
     def with_newcomers(self, state: SharingState, is_new: jax.Array) -> SharingState:
-        """Give newcomers full budgets."""
+        """Give newcomers full budgets, and let them have met nothing."""
         purse = self.purse(len(is_new), 2)
         return state._replace(
+            table=self.counter.with_newcomers(state.table, is_new),
             requests_left=jnp.where(is_new, purse.requests, state.requests_left),
             answers_left=jnp.where(is_new, purse.answers, state.answers_left),
         )

@@ -100,8 +100,10 @@ class RunParts:
     join_episode: int | None = None  # after this many episodes
 
     def __post_init__(self) -> None:
-        """Convert values to their types."""
+        """Convert values to their types, and let sharing know what agents observe."""
         settle(self)
+        fitted = self.sharing.for_observations(self.world.observation_size, self.world.observation_dtype)
+        object.__setattr__(self, "sharing", fitted)  # frozen for everyone else
 
     @property
     def replay(self) -> Replay:

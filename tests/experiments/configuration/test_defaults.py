@@ -19,6 +19,7 @@ from consmarl.experiments.sweeps.plan import PlannedRun, check_against
 from consmarl.learners.team_networks import Weights
 
 OF_THE_WORLD = ("pgm-3ag", "ft", "cleanup")
+FLOATS = dict(observation_size=2, observation_dtype="float32")  # what others' environments show
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_what_was_set_is_not_by_default():
 def test_somebody_elses_world_is_not_made_for_it():
     config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm", preset="paper").resolved()
     assert (config.epsilon_start, config.epsilon_anneal_steps, config.num_envs) == (0.5, None, 1)
-    world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5)
+    world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5, **FLOATS)
     assert config.resolved(world).epsilon_anneal_steps == 750 * 40
     sharing = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="cons", preset="paper").resolved()
     assert (sharing.epsilon_anneal_steps, sharing.share.budget_answers) == (50_000, None)
@@ -169,7 +170,7 @@ def test_a_sweep_knows_its_runs_however_they_were_written(tmp_path):
 
 def test_a_sweep_knows_its_runs_in_somebody_elses_world(tmp_path):
     run = PlannedRun("one", TrainConfig(env="pettingzoo:nowhere.to_be_found", method="adhoc-td"))
-    world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5)
+    world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5, **FLOATS)
     written(run.config.resolved(world), tmp_path / "one")
     check_against(tmp_path, [run])
 

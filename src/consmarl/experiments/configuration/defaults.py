@@ -20,7 +20,9 @@ from consmarl.experiments.configuration.sharings import SHARINGS
 from consmarl.learners.optimiser import Optimiser, OptimiserKind
 from consmarl.learners.rewards import RewardOf
 from consmarl.learners.team_networks import Weights
+from consmarl.options import option_names
 from consmarl.records import defaults_of
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.training.parts import RunParts
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
@@ -29,7 +31,7 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 DECIDING = frozenset(
     {
         "method", "env", "set", "preset", "episodes", "sharing", "num_envs", "report_every", "share.budget_requests",
-        "teachers",
+        "share.counting", "teachers",
     }
 )  # fmt: skip
 
@@ -131,12 +133,24 @@ def learners_own(config: Settings) -> dict[str, Any]:
 
 
 def _of_sharing(config: Settings, world: Any) -> dict[str, Any]:
-    """Return every option of the mechanism, as it is built for this run."""
+    """Return every option of the mechanism and of its way to count, as they are built for this run."""
+    config = _with_counting(config, world)
     mechanism: Any = config.mechanism
     options = {name: getattr(mechanism, name) for name in SHARINGS[config.sharing_kind].options}
+    if options.get("counting") is not None:
+        options |= {name: getattr(mechanism.counter, name) for name in option_names(type(mechanism.counter))}
     if world is not None and "budget_answers" in options:
         options["budget_answers"] = mechanism.purse(world.num_agents, world.num_actions).answers
     return options
+
+
+def _with_counting(config: Settings, world: Any) -> Settings:
+    """Return the configuration with a way to count, unless it depends on an environment that is not there yet."""
+    mechanism = config.mechanism
+    if world is None or not isinstance(mechanism, Mechanism):
+        return config
+    fitted = mechanism.for_observations(world.observation_size, world.observation_dtype)
+    return changed(config, {"share.counting": fitted.counting_kind})
 
 
 def _of_exploration(config: Settings) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class MethodEntry:
         """Return whether a run's setting applies to this method with this sharing and exploration."""
         group, _, option = name.rpartition(".")
         if group == "share":
-            return option in SHARINGS[sharing].options
+            return SHARINGS[sharing].has(option)
         if group == "explore":
             return exploration is None or option in EXPLORATIONS[exploration].options
         if group == "learn" or name in ("weights", "reward_of"):

@@ -6,6 +6,7 @@ from typing import Any
 from consmarl.experiments.configuration.as_json import BY_DEFAULT, changed, every_setting
 from consmarl.experiments.configuration.defaults import SettingsT, learners_own, with_options
 from consmarl.experiments.configuration.sharings import ShareOptions
+from consmarl.sharing.counting import EXACT
 from consmarl.sharing.options import AskGate, Preset, TeacherMemory
 
 # Options that the first runs with sharing did not have.
@@ -41,6 +42,7 @@ def _as_begun(config: SettingsT) -> SettingsT:
     if config.sharing_kind in ONCE_RECOMMENDED:
         mechanism: Any = ShareOptions().mechanism(config.sharing_kind, config.preset)
         own = {name: getattr(type(mechanism), name) for name in ("start_episode", *ADDED_TO_SHARING)}
+        own["counting"] = EXACT  # whatever the observations
         if config.preset is Preset.RECOMMENDED:
             own |= ONCE_RECOMMENDED[config.sharing_kind]
         begun = {f"share.{name}": value for name, value in own.items()}

@@ -9,6 +9,7 @@ from consmarl.options import OptionField, Options, check_options, joined, option
 from consmarl.registry import Registry, check_record, home_of
 from consmarl.sharing.adhoc_td import AdHocTD
 from consmarl.sharing.cons import Cons
+from consmarl.sharing.counting import counting_options
 from consmarl.sharing.interface import Sharing
 from consmarl.sharing.mechanism import Mechanism, fitted_start
 from consmarl.sharing.none import NoSharing
@@ -28,6 +29,10 @@ class SharingEntry:
     def options(self) -> list[str]:
         """The names of its options."""
         return option_names(self.mechanism)
+
+    def has(self, option: str) -> bool:
+        """Return whether this is an option of the mechanism or of a way to count that it can use."""
+        return option in self.options or ("counting" in self.options and option in counting_options())
 
     def build(self, preset: Preset, **options: Any) -> Sharing:
         """Build it with the settings of a preset, overridden by options."""
@@ -60,8 +65,15 @@ class ShareOptions(Options):
 
     @classmethod
     def known(cls) -> Mapping[str, OptionField]:
-        """Return the options of all sharing mechanisms."""
-        return joined({name: entry.mechanism for name, entry in SHARINGS.items()})
+        """Return the options of all sharing mechanisms and of all ways to count."""
+        mechanisms = joined({name: entry.mechanism for name, entry in SHARINGS.items()})
+        for name, option in counting_options().items():
+            if name in mechanisms:
+                raise UsageError(
+                    f"both the way to count {option.owners[0]} and the sharing mechanism {mechanisms[name].owners[0]} "
+                    f"have an option {name}: choose another name."
+                )
+        return mechanisms | counting_options()
 
     def start(self, kind: str, preset: Preset, episodes: int, usual: int | None = None) -> int | None:
         """Return the episode after which sharing starts; None if nobody shares or the mechanism has no start.
@@ -78,14 +90,17 @@ class ShareOptions(Options):
         return usual if preset is Preset.PAPER else fitted_start(usual, episodes)
 
     def mechanism(self, kind: str, preset: Preset) -> Sharing:
-        """Build the mechanism."""
+        """Build the mechanism; options of a way to count apply as soon as there is one."""
         given, entry = self.given(), SHARINGS[kind]
         for name in given:
-            if name not in entry.options:
+            if not entry.has(name):
                 owners = self.known()[name].owners
                 if kind == NOBODY:
                     raise UsageError(f"share.{name} is set, but nobody shares: choose --method {' or '.join(owners)}.")
                 raise UsageError(f"share.{name} is an option of {' and '.join(owners)}, not of {kind}.")
+        of_counting = {name: given.pop(name) for name in counting_options() if name in given}
+        if of_counting and self.counting is not None:
+            given["counting_options"] = tuple(sorted(of_counting.items()))
         return entry.build(preset, **given)
 
 
