@@ -182,13 +182,13 @@ class Advisor:
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from what `state_dict` returned."""
-        names = [name for name in self.state_dict() if not name.startswith((VISITS, COUNTS))]
-        if missing := [name for name in names if name not in state]:
+        here = {name: rows for name, rows in self.state_dict().items() if not name.startswith((VISITS, COUNTS))}
+        if missing := [name for name in here if name not in state]:
             raise UsageError(
                 f"the state lacks {missing[0]!r}: it is of another team, of other settings, or not an Advisor's."
             )
-        if state["size"].tolist() != names["size"].tolist():
-            theirs, ours = (" × ".join(map(str, each["size"][1:].tolist())) for each in (state, names))
+        if state["size"].tolist() != here["size"].tolist():
+            theirs, ours = (" × ".join(map(str, each["size"][1:].tolist())) for each in (state, here))
             raise UsageError(
                 f"the state is of {state['size'][0]} agents with {theirs} actions, "
                 f"and this Advisor has {self.num_agents} with {ours}."
