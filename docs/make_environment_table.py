@@ -1,14 +1,13 @@
 """Write the table of guide/other-packages.md, by trying: `.venv/bin/python docs/make_environment_table.py`.
 
-Names of environments as arguments try those alone, and leave the other rows as they are. Whoever does not want to wait
-for the compiler sets JAX_DISABLE_MOST_OPTIMIZATIONS=true; then no steps a second are written.
+Parts of rows' names as arguments ("jumanji", "mpe2") try those alone, and leave the other rows as they are. Steps per
+second are measured on one core, with the method's own batch, on a quiet machine; --untimed leaves them out.
 """
 
 import functools
 import itertools
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from consmarl import TrainConfig
 from consmarl.environments.compiled import CompiledWorld
 from consmarl.environments.film import Film, rendering_world
+from consmarl.experiments.bench import measure
 from consmarl.experiments.configuration.pairs import settings_from
 from consmarl.experiments.watch import film, random_episodes
 from consmarl.training import checkpoints
@@ -26,20 +26,23 @@ from consmarl.training import checkpoints
 PAGE = Path(__file__).parent / "guide" / "other-packages.md"
 BEGIN, END = "<!-- docs/make_environment_table.py writes from here -->\n", "<!-- to here -->\n"
 HEAD = ("environment", "agents", "actions", "steps", "masks", "IQL", "CONS", "drawn", "steps/s, IQL", "steps/s, CONS")
-ENVIRONMENTS: dict[str, tuple[str, ...]] = {  # with their settings
-    "jaxmarl:MPE_simple_spread_v3": (),
-    "jaxmarl:MPE_simple_speaker_listener_v4": (),
-    "jaxmarl:switch_riddle": (),
-    "jaxmarl:HeuristicEnemySMAX": ("scenario=3m",),
-    "jaxmarl:overcooked": (),
-    "jumanji:LevelBasedForaging-v0": (),
-    "jumanji:RobotWarehouse-v0": ("time_limit=100",),
-    "jumanji:Cleaner-v0": (),
-    "jumanji:Connector-v3": (),
-    "pettingzoo:mpe2.simple_spread_v3": (),
-    "lbforaging:Foraging-8x8-2p-2f-v3": (),
-    "rware:rware-tiny-2ag-v2": ("max_steps=100",),
-}
+ENVIRONMENTS: tuple[tuple[str, tuple[str, ...]], ...] = (  # with their settings
+    ("jaxmarl:MPE_simple_spread_v3", ()),
+    ("jaxmarl:MPE_simple_spread_v3", ("action_type=Continuous",)),
+    ("jaxmarl:MPE_simple_speaker_listener_v4", ()),
+    ("jaxmarl:switch_riddle", ()),
+    ("jaxmarl:HeuristicEnemySMAX", ("scenario=3m",)),
+    ("jaxmarl:overcooked", ()),
+    ("jumanji:LevelBasedForaging-v0", ()),
+    ("jumanji:RobotWarehouse-v0", ("time_limit=100",)),
+    ("jumanji:Cleaner-v0", ()),
+    ("jumanji:Connector-v3", ()),
+    ("pettingzoo:mpe2.simple_spread_v3", ()),
+    ("pettingzoo:mpe2.simple_spread_v3", ("continuous_actions=True",)),
+    ("pettingzoo:pettingzoo.sisl.multiwalker_v9", ("episode_limit=100",)),  # needs box2d
+    ("lbforaging:Foraging-8x8-2p-2f-v3", ()),
+    ("rware:rware-tiny-2ag-v2", ("max_steps=100",)),
+)
 # enough to learn from, and small enough to try all of them
 SMALL: dict[str, Any] = dict(
     episodes=64, batch_episodes=4, replay_episodes=32, warmup_steps=0, evaluation_episodes=1, final_episodes=1
@@ -47,37 +50,44 @@ SMALL: dict[str, Any] = dict(
 NUM_ROUNDS = 2  # before the checkpoint, and after it
 
 
-def tried(id: str, settings: tuple[str, ...]) -> dict[str, str]:
+def name_of(id: str, settings: tuple[str, ...]) -> str:
+    """Return what a row is called."""
+    return f"`{id}`" + "".join(f" `{each}`" for each in settings)
+
+
+def tried(id: str, settings: tuple[str, ...], *, is_timed: bool) -> dict[str, str]:
     """Return a row of the table."""
-    row: dict[str, str] = {"environment": f"`{id}`" + "".join(f" `{each}`" for each in settings)}
+    row = {"environment": name_of(id, settings)}
     for method in ("iql", "cons"):
         share = {"start_episode": 0} if method == "cons" else {}
-        config = TrainConfig().with_options(
-            {"env": id, "set": settings, "method": method, **SMALL}
-            | {f"share.{name}": value for name, value in share.items()}
-        )
-        trainer: Any = config.trainer()
+        named = {"env": id, "set": settings, "method": method}
+        options = named | SMALL | {f"share.{name}": value for name, value in share.items()}
+        trainer: Any = TrainConfig().with_options(options).trainer()
         world = trainer.world
+        choices = str(world.num_actions) if world.num_branches == 1 else f"{world.num_branches} × {world.num_actions}"
         row |= {
-            "agents": str(world.num_agents), "actions": str(world.num_actions), "steps": str(world.episode_limit),
+            "agents": str(world.num_agents), "actions": choices, "steps": str(world.episode_limit),
             "masks": "yes" if world.masks_actions else "no",
         }  # fmt: skip
-        row[method.upper()], row[f"steps/s, {method.upper()}"] = _trained(trainer)
+        row[method.upper()] = _trained(trainer)
+        row[f"steps/s, {method.upper()}"] = _speed(named, world.episode_limit) if is_timed else "–"
     row["drawn"] = _drawn(world) if isinstance(world, CompiledWorld) else _drawn_in_python(id, settings)
     return row
 
 
-def _trained(trainer: Any) -> tuple[str, str]:
-    """Return what became of a short run, and its steps a second once it was compiled."""
+def _speed(named: Mapping[str, Any], limit: int) -> str:
+    """Return the team's steps per second of training, if episodes last to their limit."""
+    config = TrainConfig().with_options(named | {"episodes": 1_000, "replay_episodes": 512})
+    return f"{limit / measure(config).seconds_per_episode:,.0f}"
+
+
+def _trained(trainer: Any) -> str:
+    """Return how a short run went."""
     state, first = trainer.run(trainer.init(0), NUM_ROUNDS)
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         checkpoints.save(place, 1, state, trainer.sharing.facts(state.sharing), keep=1)
-        before = int(state.num_env_steps)
-        started = time.monotonic()
-        state, went_on = jax.block_until_ready(trainer.run(state, NUM_ROUNDS))
-        seconds = time.monotonic() - started
-        rate = (int(state.num_env_steps) - before) / seconds
+        _, went_on = trainer.run(state, NUM_ROUNDS)
         restored = checkpoints.restore(place, functools.partial(trainer.init, 0))
         _, resumed = trainer.run(restored.state, NUM_ROUNDS)
     losses = [np.asarray(report.learning["loss"]) for report in (first, went_on)]
@@ -86,9 +96,7 @@ def _trained(trainer: Any) -> tuple[str, str]:
         np.array_equal(one, other)
         for one, other in zip(jax.tree.leaves(went_on), jax.tree.leaves(resumed), strict=True)
     )
-    outcome = ("trains" if learns else "does not train") + (", resumes" if same else ", does not resume")
-    is_slow = jax.config.values["jax_disable_most_optimizations"]  # compiled quickly, so that speed means nothing
-    return outcome, "–" if is_slow else f"{rate:,.0f}"
+    return ("trains" if learns else "does not train") + (", resumes" if same else ", does not resume")
 
 
 def _drawn(world: CompiledWorld) -> str:
@@ -116,8 +124,8 @@ def rows_of(page: str) -> dict[str, dict[str, str]]:
 
 def with_rows(page: str, rows: Mapping[str, Mapping[str, str]]) -> str:
     """Return the page with these rows, in the order of `ENVIRONMENTS`."""
-    order = [f"`{id}`" for id in ENVIRONMENTS]
-    found = sorted(rows.values(), key=lambda row: order.index(row["environment"].split(" ")[0]))
+    order = [name_of(*each) for each in ENVIRONMENTS]
+    found = sorted(rows.values(), key=lambda row: order.index(row["environment"]))
     lines = [HEAD, ["---"] * len(HEAD), *([row[name] for name in HEAD] for row in found)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     before, _, rest = page.partition(BEGIN)
@@ -126,8 +134,11 @@ def with_rows(page: str, rows: Mapping[str, Mapping[str, str]]) -> str:
 
 def main() -> None:
     """Try one environment after the other; each row is written as soon as it is known."""
-    for id in sys.argv[1:] or ENVIRONMENTS:
-        row = tried(id, ENVIRONMENTS[id])
+    wanted = [argument for argument in sys.argv[1:] if argument != "--untimed"]
+    for each in ENVIRONMENTS:
+        if wanted and not any(part in name_of(*each) for part in wanted):
+            continue
+        row = tried(*each, is_timed="--untimed" not in sys.argv)
         print(row, flush=True)
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(with_rows(page, rows_of(page) | {row["environment"]: row}), encoding="utf-8")
