@@ -29,7 +29,7 @@ CONFIG = TrainConfig(
 
 def test_a_method_brings_its_sharing_and_a_preset_its_settings():
     assert TrainConfig().trainer().sharing == NoSharing()
-    answers = dict(budget_answers=2 * 50_000)  # enough for both others
+    answers = dict(budget_answers=2 * 50_000, counting="exact")  # enough for both others
     assert TrainConfig(method="cons", preset=Preset.PAPER).trainer().sharing == Cons(**answers)
     assert TrainConfig(method="adhoc-td", preset=Preset.PAPER).trainer().sharing == AdHocTD(**answers)
     released = TrainConfig(sharing="cons", preset=Preset.RELEASE)

@@ -225,13 +225,13 @@ LIKE = {"x": np.zeros(2, np.float32)}
     ("changes", "said"),
     [
         (dict(format=None), "has format None"),
-        (dict(number="1"), "does not tell all"),
-        (dict(facts=[]), "does not tell all"),
-        (dict(leaves=[5]), "does not tell all"),
-        (dict(leaves=[{"name": "['x']"}]), "does not tell all"),
+        (dict(number="1"), "is incomplete"),
+        (dict(facts=[]), "is incomplete"),
+        (dict(leaves=[5]), "is incomplete"),
+        (dict(leaves=[{"name": "['x']"}]), "is incomplete"),
         (dict(leaves=[{"name": "['x']", "dtype": "float32", "shape": [3]}]), r"is not float32\[3\]"),
         (dict(leaves=[{"name": "['y']", "dtype": "float32", "shape": [2]}]), "is not float32"),
-        (dict(leaves=[{"name": "['x']", "dtype": "key<fry>", "shape": [], "key_impl": "rbg"}]), "does not tell all"),
+        (dict(leaves=[{"name": "['x']", "dtype": "key<fry>", "shape": [], "key_impl": "rbg"}]), "is incomplete"),
         (dict(leaves=[{"name": "['x']", "dtype": "key<fry>", "shape": [], "key_impl": "threefry2x32"}]), "is not key"),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_checkpoint_with_a_right_checksum_is_checked_all_the_same(tmp_path, ch
 
 def test_a_checkpoint_cannot_ask_for_more_memory_than_its_file_could_fill(tmp_path):
     checkpoint(tmp_path, facts={"table_places": 2**50})
-    with refused("no room for"):
+    with refused("larger than its"):
         checkpoints.restore(tmp_path, lambda facts: {"x": np.zeros(facts["table_places"], np.float32)})
 
 

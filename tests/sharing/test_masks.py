@@ -125,7 +125,7 @@ class TestAdvisor:
         for _ in range(5):
             advisor.advise([np.zeros(1)] * 2, np.zeros((2, 4)), [0, 0], lambda *_: np.zeros(4), allowed=allowed)
             assert 1 not in advisor.exchanges
-        assert [mine.count(np.zeros(1)) for mine in advisor._visits] == [5, 0]
+        assert advisor._tally.counts(np.zeros(1)).tolist() == [5, 0]
 
     def test_masks_that_do_not_fit_are_refused(self):
         advisor = self.advisor()

@@ -211,7 +211,7 @@ class Advisor:
             size, is_float = counts[CountingTally.ABOUT].tolist()
             tally = tally_for(self.sharing, self.num_agents, int(size), is_float=bool(is_float))
             if isinstance(tally, CountingTally):
-                tally.load(counts)
+                tally.restore(counts)
                 return tally
         visits = _those(VISITS, state)
         if not visits or self.sharing.counting not in (None, EXACT):

@@ -118,7 +118,7 @@ class CountingTally(Tally):
         leaves = {name: np.asarray(leaf) for name, leaf in _named(self._state).items()}
         return {self.ABOUT: np.array([self._size, self._is_float])} | leaves
 
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from what `to_arrays` returned."""
         known = _named(self._state)
         for name, leaf in known.items():
