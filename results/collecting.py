@@ -88,7 +88,7 @@ def draw(
         estimate, low, high = band(values)
         axis.fill_between(episodes, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.plot(episodes, estimate, color=colour, linewidth=2, label=f"{label} (n = {len(group)})")
-    for (label, level), style in zip(lines.items(), (("black", "--"), ("grey", ":")), strict=True):
+    for (label, level), style in zip(lines.items(), (("black", "--"), ("grey", ":")), strict=False):
         axis.axhline(level, color=style[0], linestyle=style[1], linewidth=1.1, label=label)
     axis.set(xlabel=across, ylabel="team return, greedy", title=title)
     axis.spines[["top", "right"]].set_visible(False)
