@@ -36,7 +36,12 @@ PERIODS: dict[str, Any] = {
     "evaluation_episodes": EVALUATION_EPISODES,
     "final_episodes": EVALUATION_EPISODES,
 }
-LABELS = {"vdn_rnn": "JaxMARL's VDN", "vdn": "consmarl, VDN", "iql": "consmarl, IQL"}
+LABELS = {
+    "vdn_rnn": "JaxMARL's VDN",
+    "vdn_rnn NUM_EPOCHS=8 BUFFER_BATCH_SIZE=8": "JaxMARL's VDN, updates as ours",
+    "vdn": "consmarl, VDN",
+    "iql": "consmarl, IQL",
+}
 
 
 def make_runs(out: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:

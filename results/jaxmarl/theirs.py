@@ -3,9 +3,10 @@
     git clone https://github.com/FLAIROx/JaxMARL && pip install --no-deps flashbax
     python -m results.jaxmarl.theirs JaxMARL/baselines/QLearning vdn_rnn runs/jaxmarl/theirs.jsonl
 
-The algorithm and its settings are those of the checkout; only the number of steps is ours. Hydra, OmegaConf and wandb,
-which serve its command line and its logs, are not needed: what it would log is kept here. Each seed is trained on its
-own, because under `vmap` the baseline evaluates at every update.
+The algorithm and its settings are those of the checkout; only the number of steps is ours. `--changes NUM_EPOCHS=8`
+tries other settings, as a variant of its own. Hydra, OmegaConf and wandb, which serve its command line and its logs, are
+not needed: what it would log is kept here. Each seed is trained on its own, because under `vmap` the baseline evaluates
+at every update.
 """
 
 import argparse
@@ -37,15 +38,15 @@ def baseline(folder: Path, name: str, logged: list[dict[str, Any]]) -> Any:
     return importlib.import_module(name)
 
 
-def settings(folder: Path) -> dict[str, Any]:
-    """Return the baseline's own settings for MPE, with our number of steps."""
+def settings(folder: Path, changes: Sequence[str]) -> dict[str, Any]:
+    """Return the baseline's own settings for MPE, with our number of steps and what else is changed."""
     import yaml
 
     config = yaml.safe_load((folder / "config" / "alg" / "ql_rnn_mpe.yaml").read_text())
     config |= {"TOTAL_TIMESTEPS": STEPS, "LOG_AGENTS_SEPARATELY": False, "WANDB_MODE": "kept"}
     if config["ENV_NAME"] != ENV or config["TEST_NUM_ENVS"] != EVALUATION_EPISODES:
         raise SystemExit(f"{folder} has other settings than those compared here.")
-    return dict(config)
+    return {**config, **yaml.safe_load("\n".join(change.replace("=", ": ") for change in changes) or "{}")}
 
 
 def curve(rows: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
@@ -63,9 +64,10 @@ def main() -> None:
     parser.add_argument("baseline", choices=("vdn_rnn", "iql_rnn"))
     parser.add_argument("out", type=Path)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    parser.add_argument("--changes", nargs="+", default=(), metavar="NAME=VALUE")
     asked = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    module, config = baseline(asked.folder, asked.baseline, rows), settings(asked.folder)
+    module, config = baseline(asked.folder, asked.baseline, rows), settings(asked.folder, asked.changes)
     env, _ = module.env_from_config(config)
     train = jax.jit(module.make_train(config, env))
     asked.out.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +76,7 @@ def main() -> None:
         jax.block_until_ready(train(jax.random.split(jax.random.PRNGKey(seed), 1)[0]))
         jax.effects_barrier()
         run = {
-            "variant": asked.baseline,
+            "variant": " ".join((asked.baseline, *asked.changes)),
             "seed": seed,
             "updates": max(int(row["grad_steps"]) for row in rows),
             "evaluations": curve(rows),
