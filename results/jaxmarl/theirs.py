@@ -4,9 +4,9 @@
     python -m results.jaxmarl.theirs JaxMARL/baselines/QLearning vdn_rnn runs/jaxmarl/theirs.jsonl
 
 The algorithm and its settings are those of the checkout; only the number of steps is ours. `--changes NUM_EPOCHS=8`
-tries other settings, as a variant of its own. Hydra, OmegaConf and wandb, which serve its command line and its logs, are
-not needed: what it would log is kept here. Each seed is trained on its own, because under `vmap` the baseline evaluates
-at every update.
+tries other settings, as a variant of its own. Hydra, OmegaConf and wandb, which serve its command line and its logs,
+are not needed: what it would log is kept here. Each seed is trained on its own, because under `vmap` the baseline
+evaluates at every update.
 """
 
 import argparse
