@@ -1,6 +1,7 @@
 """What the collecting scripts have in common: small files of finished runs, and figures with every seed in them."""
 
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -50,6 +51,26 @@ def _read(run: Path, variant: str) -> Run:
 
 def _identity(run: Run) -> tuple[str, str, int, int]:
     return run["world"], run["variant"], run["episodes"], run["seed"]
+
+
+def train_and_show(
+    kept: Path,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    make_runs: Callable[[Path, list[str], list[int]], None],
+    show: Callable[[list[Run]], None],
+) -> None:
+    """Train where the command line names a folder, and keep what is there; show what is kept.
+
+    Words after the folder name variants and seeds, for a part of the runs.
+    """
+    if len(sys.argv) == 1:
+        show(json.loads(kept.read_text()))
+        return
+    out, words = Path(sys.argv[1]), sys.argv[2:]
+    chosen_seeds = [int(word) for word in words if word.isdigit()] or list(seeds)
+    make_runs(out, [word for word in words if word in variants] or list(variants), chosen_seeds)
+    show(collected(out, kept, lambda parts: parts[0]))
 
 
 def groups(runs: Iterable[Run]) -> dict[tuple[str, str, int], list[Run]]:

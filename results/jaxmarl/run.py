@@ -7,12 +7,11 @@
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from results.collecting import Run, area, collected, draw, groups, numbers
+from results.collecting import Run, area, draw, groups, numbers, train_and_show
 from results.jaxmarl.settings import ENV, EPISODE_STEPS, EPISODES, EVALUATION_EPISODES, EVALUATIONS, SEEDS, STEPS
 
 import consmarl
@@ -93,17 +92,5 @@ def _with_interval(values: Sequence[float]) -> str:
     return f"{estimate:.1f} [{low:.1f}, {high:.1f}]".replace("-", "−")
 
 
-def main() -> None:
-    """Train where a folder is named; print and draw."""
-    kept = HERE / "ours.json"
-    if len(sys.argv) > 1:
-        out, words = Path(sys.argv[1]), sys.argv[2:]
-        seeds = [int(word) for word in words if word.isdigit()] or list(SEEDS)
-        make_runs(out, [word for word in words if word in METHODS] or list(METHODS), seeds)
-        show(collected(out, kept, lambda parts: parts[0]))
-    else:
-        show(json.loads(kept.read_text()))
-
-
 if __name__ == "__main__":
-    main()
+    train_and_show(HERE / "ours.json", METHODS, SEEDS, make_runs, show)

@@ -3,17 +3,17 @@
     python -m results.sharing.newcomers runs/newcomers    # trains what is missing, writes newcomers.json, draws
     python -m results.sharing.newcomers                   # prints and draws what newcomers.json holds
 
+Words after the folder name variants and seeds, for a part of the runs.
+
 The experts are three agents of one IQL run. Agent 0 leaves; an agent that knows nothing takes its seat. The experts act
 and teach but no longer learn. The newcomer learns alone (IQL, with the usual exploration), or asks (CONS, from the
 first episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
 """
 
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
-from results.collecting import Run, area, collected, draw, groups, numbers
+from results.collecting import Run, area, draw, groups, numbers, train_and_show
 
 import consmarl
 from consmarl.reports.statistics import episodes_to_reach, interval
@@ -85,17 +85,5 @@ def _print_gap(by_variant: dict[str, list[Run]]) -> None:
     print(f"\narea under the curve, CONS − alone: {estimate:.1f} [{low:.1f}, {high:.1f}]; seeds {numbers(gaps)}")
 
 
-def main() -> None:
-    """Train where a folder is named (`--seeds` and `--variants` as words for a part of it); print and draw."""
-    kept = HERE / "newcomers.json"
-    if len(sys.argv) > 1:
-        out, words = Path(sys.argv[1]), sys.argv[2:]
-        seeds = [int(word) for word in words if word.isdigit()] or list(SEEDS)
-        make_runs(out, [word for word in words if word in VARIANTS] or list(VARIANTS), seeds)
-        show(collected(out, kept, lambda parts: parts[0]))
-    else:
-        show(json.loads(kept.read_text()))
-
-
 if __name__ == "__main__":
-    main()
+    train_and_show(HERE / "newcomers.json", list(VARIANTS), SEEDS, make_runs, show)
