@@ -18,7 +18,10 @@ from consmarl.environments.pool import Pool, side_by_side
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.metrics import row_of
+from consmarl.experiments.watch import greedy_episodes
 from consmarl.processes import python_path
+from consmarl.sharing.none import ALONE
+from consmarl.training.exploration import Greedy
 from tests.training.moody import Moody
 
 pytestmark = pytest.mark.usefixtures("compile_quickly")
@@ -231,3 +234,8 @@ def test_several_environments_with_continuous_actions_train():
     state, report = trainer.run(trainer.init(0), 2)
     assert state.replay.episodes.actions.shape == (3, 16, 4, 5)
     assert np.isfinite(report.learning["loss"]).all()
+    parameters = trainer.learner.parameters(state.learner)
+    actors = trainer.actors._replace(exploration=Greedy(), sharing=ALONE)
+    (played,) = greedy_episodes(trainer.world, actors, parameters, 1, seed=0)
+    assert played.actions.shape == (4, 3, 5)  # [step, agent, dimension], as `watch` names them
+    assert len(trainer.world.name_of(played.actions[0, 0]).split(", ")) == 5

@@ -59,5 +59,6 @@ def test_an_environment_that_plays_otherwise_shows_nothing(run, monkeypatch, cap
 
 def test_the_page_shows_the_picture_inside_the_ring(run, tmp_path, open_page):
     page = open_page(view(run, tmp_path / "own.html", trust=True).as_uri())
-    page.wait_for_selector("image.own", state="attached")
+    page.wait_for_selector("image.own", state="visible")
     assert page.locator("image.own").count() == 1
+    assert page.locator("image.own").bounding_box()["width"] > 100

@@ -186,7 +186,7 @@ def _greedy_in_python(
         key = own_keys(limit, keys[episode : episode + 1])
         batch: Any = play_in_python(film, actors, parameters, (), jnp.zeros(limit), 0, key).batch
         length = int(batch.num_steps[0])
-        yield Played(film.pictures, batch.actions[:, 0, :length].T, batch.rewards[:, 0, :length].T)
+        yield Played(film.pictures, batch.actions[:, 0, :length].swapaxes(0, 1), batch.rewards[:, 0, :length].T)
 
 
 @functools.partial(Program, num_static=3)

@@ -5,7 +5,7 @@ document.documentElement.classList.add("scripted");
 const SVG = "http://www.w3.org/2000/svg";
 
 function make(name, attributes, ...children) {
-  const isSvg = ["g", "line", "text", "path", "circle", "rect", "svg", "title"].includes(name);
+  const isSvg = ["g", "line", "text", "path", "circle", "rect", "svg", "image", "title"].includes(name);
   const node = isSvg ? document.createElementNS(SVG, name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   node.append(...children);

@@ -74,7 +74,8 @@ class Board {
     const address = episode.facts.pictures?.[step];
     if (!address) return [];
     const side = this.width * 0.48, left = (this.width - side) / 2, top = (this.height - side) / 2;
-    return [make("image", { class: "own", x: left, y: top, width: side, height: side, href: address })];
+    const place = { x: left, y: top, width: side, height: side };
+    return [make("image", { class: "own", href: address, ...place }), make("rect", { class: "frame", ...place })];
   }
 
   shapes(episode, layer, step) {
