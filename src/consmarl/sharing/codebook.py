@@ -8,7 +8,7 @@ Counts sum all examples within the radius: there may be several, from when the s
 Distance is the root mean square over the numbers that vary, each divided by its standard deviation so far. Examples are
 kept as they were observed, so scales that are still being learned never change what an example stands for.
 
-Axes: `[agent, cell]`; visits are worked off one after the other.
+Axes: `[agent, cell]`; visits are processed one after the other.
 """
 
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class CodebookCounting(Counting):
         return counts.reshape(seats.shape)
 
     def _visited(self, state: Codebook, row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Codebook, jax.Array]:
-        """Add one visit; return the count after it, too."""
+        """Add one visit, and return the count after it."""
         agent, code, amount = row
         amount = amount.astype(jnp.int32)
         scales = having_seen(_of(state.scales, agent), code[None], amount[None] > 0, SETTLED)

@@ -104,7 +104,7 @@ class Mechanism(Sharing):
     counting: Annotated[str | None, OneOf(COUNTINGS)] = None
     """How visits are counted [P: exact; ours: codebook where observations are floats, which are hardly ever met
     twice]."""
-    counting_options: tuple[tuple[str, Any], ...] = internal(())  # of the way to count, by name; a dict will do
+    counting_options: tuple[tuple[str, Any], ...] = internal(())  # of the way to count, by name; also given as a dict
     observation_size: int = internal(0)  # 0 until it is known; exact counts do not need it
     experts: tuple[int, ...] = internal(())  # agents that never ask
     newcomers: tuple[int, ...] = internal(())  # agents whose seats are taken over by others, who have met nothing

@@ -4,8 +4,8 @@ Observations are centred and divided by their scales, which are taken from the t
 stay: scales that kept moving would move the hyperplanes under what has been counted. Visits before that are not
 counted. Every observation has one cell, in the exact table; see `counters`.
 
-A cell ends at a hyperplane, and noise carries observations that lie close to one across it. So a count sums the cells
-behind the closest hyperplanes, too, if they are within `TOLERANCE`.
+A cell ends at a hyperplane, and noise carries observations that lie close to one across it. So a count also includes the
+cells behind the closest hyperplanes, if they are within `TOLERANCE`.
 """
 
 import functools
@@ -54,7 +54,7 @@ class SimHashCounting(Counting):
     """Hashing by random hyperplanes.
 
     n of Eq. 1, 6 and 7 is how many of an agent's visits lay on the same side of all hyperplanes as this observation,
-    not regarding those that it nearly touches.
+    ignoring those that it nearly touches.
     """
 
     hash_bits: int = 64
