@@ -4,8 +4,8 @@ Observations are centred and divided by their scales, which are taken from the t
 stay: scales that kept moving would move the hyperplanes under what has been counted. Visits before that are not
 counted. Every observation has one cell, in the exact table; see `counters`.
 
-A cell ends at a hyperplane, and noise carries observations that lie close to one across it. So a count also includes the
-cells behind the closest hyperplanes, if they are within `TOLERANCE`.
+A cell ends at a hyperplane, and noise carries observations that lie close to one across it. So a count also includes
+the cells behind the closest hyperplanes, if they are within `TOLERANCE`.
 """
 
 import functools
