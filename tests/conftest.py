@@ -4,11 +4,14 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Tests compile a great many small programs, and XLA's older emitters take a third of the time; processes that a test
 # starts inherit it. A version of XLA that no longer knows this flag says so and stops: leave the line out then.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false".strip()
+# Small networks and environments take longer to optimise than to run; `optimised` is for the few that do not.
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
 
 import hypothesis
 import jax
@@ -82,14 +85,24 @@ def pytest_configure(config):
 
 
 @pytest.fixture(scope="module")
-def compile_quickly():
-    """Small networks and worlds take longer to optimise than to run, here and in processes that a test starts."""
+def optimised():
+    """Compile as users do: for tests that compute for a long time."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "false"
+    jax.clear_caches()
+    yield
     jax.config.update("jax_disable_most_optimizations", True)
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
+    jax.clear_caches()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_programs_in_memory():
+    """Forget compiled programs before the process has as many pieces of memory as Linux allows it, 65,530."""
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
-    del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]
-    jax.clear_caches()  # what other modules compile is optimised
+    pieces = Path("/proc/self/maps")
+    if pieces.exists() and pieces.read_bytes().count(b"\n") > 20_000:
+        jax.clear_caches()
 
 
 @pytest.fixture

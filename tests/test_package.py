@@ -15,8 +15,6 @@ import consmarl
 from consmarl import AdHocTD, Cons
 from consmarl.environments import registry
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

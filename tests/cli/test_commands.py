@@ -14,8 +14,6 @@ from tests.calling import consmarl as run
 
 import consmarl
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def frames_of(path):
     with Image.open(path) as image:

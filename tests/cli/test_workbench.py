@@ -17,8 +17,6 @@ from consmarl.experiments import bench
 from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.sweeps.studies import STUDIES
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 BRIEF = SMALL | dict(episodes=16, report_every=8, evaluate_every=8, checkpoint_every=8)
 OPTIONS = [f"{name}={getattr(value, 'value', value)}" for name, value in BRIEF.items() if name not in ("env", "set")]
 SWEEP = ["sweep", "--methods", "iql", "cons", "--envs", "pgm-3ag", "--seeds", "3", "--set", *BRIEF["set"],

@@ -34,8 +34,6 @@ def prepared(name, *, with_torch=True):
 
 
 def run(notebook, folder, monkeypatch):
-    # as in `compile_quickly`, for the kernel and the processes that it starts
-    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setenv("PYTHONPATH", str(TUTORIALS.parents[1] / "src"))

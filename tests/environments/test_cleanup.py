@@ -9,8 +9,6 @@ import consmarl
 from consmarl.environments.cleanup import CleanupDraws, WasteRule
 from consmarl.errors import UsageError
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 LEFT, RIGHT, UP, DOWN, STAY, CLEAN = range(6)
 MAP = (
     "@@@@@@@",

@@ -6,8 +6,6 @@ import pytest
 
 import consmarl
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 STAY, DOWN, LEFT, UP, RIGHT = range(5)
 
 

@@ -8,8 +8,6 @@ from tests.environments.oracle import observed_slowly
 import consmarl
 from consmarl.environments.playback import play, random_actions
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 SHAPES = [
     dict(grid=(7, 5), view=(3, 7), num_agents=5),
     dict(grid=(1, 9), view=(1, 3), num_agents=2),

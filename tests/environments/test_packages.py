@@ -19,8 +19,6 @@ from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.exchanges import episode_path, read_episode
 from consmarl.training.programs import description
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 JAXMARL = pytest.mark.skipif(importlib.util.find_spec("jaxmarl") is None, reason="jaxmarl is not installed")
 JUMANJI = pytest.mark.skipif(importlib.util.find_spec("jumanji") is None, reason="jumanji is not installed")
 

@@ -10,8 +10,6 @@ import consmarl
 from consmarl.environments import pettingzoo as adapter
 from consmarl.errors import UsageError
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def random_episodes(env, rng, num_episodes, seed=None):
     """Play episodes and return everything that came back, in order."""

@@ -6,8 +6,6 @@ import pytest
 
 import consmarl
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 STAY, DOWN, LEFT, UP, RIGHT, OPEN, PICK = range(7)
 LAYOUT = {
     "agents": [[0, 0], [0, 0], [1, 1], [3, 3]],

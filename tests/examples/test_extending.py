@@ -9,8 +9,6 @@ import pytest
 
 from tests.calling import consmarl
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extending"
 NAMES = ("fishing", "hysteretic", "importance_advising", "boltzmann")
 PLUGINS = [word for name in NAMES for word in ("--plugin", str(EXAMPLES / f"{name}.py"))]

@@ -14,8 +14,6 @@ from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.learners.iql import IQL
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 SMALL = TrainConfig(
     env="pgm-3ag", set=("grid=4,4", "mining_steps=1", "episode_limit=8", "view=3,3"), episodes=400, hidden_size=8,
     batch_episodes=4, replay_episodes=40, warmup_steps=100_000, num_envs=2,

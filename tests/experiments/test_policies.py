@@ -9,8 +9,6 @@ from consmarl.cli import main
 from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.policies import export_policy
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 AVERAGED, NEWEST = "averaged over the last updates", "those of the last update"
 
 

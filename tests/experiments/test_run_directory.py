@@ -41,7 +41,6 @@ class Fishing(GoldMiner):
         return Counters({"fish_caught": state.gold_mined}, {"nets_torn": state.stones_taken.sum()})
 
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 BRIEF = SMALL | dict(episodes=32, evaluate_every=16)
 
 

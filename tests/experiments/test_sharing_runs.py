@@ -17,8 +17,6 @@ from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import AskGate, Knowledge, Preset, TeacherMemory
 from consmarl.sharing.record import Reply
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 CONFIG = TrainConfig(
     method="cons", set=("grid=3,4", "mining_steps=1", "view=3,3", "episode_limit=6"), episodes=80, hidden_size=8,
     batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20, evaluate_every=80,

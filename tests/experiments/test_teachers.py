@@ -17,8 +17,6 @@ from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.experiments.train import resume, train
 from consmarl.sharing.record import Reply
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLD = ("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3")
 OLD = TrainConfig(
     env="pgm-3ag", set=WORLD, episodes=80, hidden_size=8, batch_episodes=4, replay_episodes=40, warmup_steps=40,
@@ -28,7 +26,7 @@ RECORDED = (10, 45)
 
 
 @pytest.fixture(scope="module")
-def old_hands(tmp_path_factory, compile_quickly):  # noqa: ARG001
+def old_hands(tmp_path_factory):
     return train(OLD, tmp_path_factory.mktemp("old") / "run")
 
 
@@ -118,7 +116,7 @@ JOINING = dataclasses.replace(OLD, method="cons", newcomers=(2,), join=60, warmu
 
 
 @pytest.fixture(scope="module")
-def with_late_joiner(tmp_path_factory, compile_quickly):  # noqa: ARG001
+def with_late_joiner(tmp_path_factory):
     return train(JOINING, tmp_path_factory.mktemp("late") / "run")
 
 

@@ -28,8 +28,6 @@ from consmarl.experiments.evaluate import evaluate
 from consmarl.experiments.policies import export_policy, load_policy
 from consmarl.experiments.train import resume, train
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):

@@ -24,8 +24,6 @@ from consmarl.sharing.options import Consult
 from consmarl.training.exploration import Greedy
 from consmarl.training.rollout import Actors
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 SMALL = dict(
     env="pgm-3ag", set=("grid=4,4", "mining_steps=1", "stones_per_pile=2", "episode_limit=8", "view=3,3"),
     hidden_size=8, batch_episodes=4, replay_episodes=16, warmup_steps=0,

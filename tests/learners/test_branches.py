@@ -16,8 +16,6 @@ from consmarl.learners.vdn import VDN
 from consmarl.networks.drqn import Head
 from tests.learners.slowly import ACTIONS, AGENTS, CODES, EPISODES, STEPS, hand_made_batch, network, network_slowly
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 BRANCHES = 2
 SPEC = TeamSpec(AGENTS, ACTIONS, tuple(np.linspace(0.1, 1.0, CODES).tolist()), num_branches=BRANCHES)
 

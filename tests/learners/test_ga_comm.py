@@ -28,8 +28,6 @@ from tests.learners.slowly import (
     with_padding_of,
 )
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 SIZES = dict(hidden_size=7, attention_size=4, critic_size=6)
 LEARNER = GAComm(SPEC, **SIZES)
 ALONE = GAComm(TeamSpec(1, ACTIONS, SPEC.observation_scale), **SIZES, bootstrap_time_limit=True)

@@ -25,8 +25,6 @@ from tests.learners.test_seql import (
 SIZED = dict(value_size=5, **SETTINGS)
 LOSSES = I2QNetworks(action_value="loss", pair_value="pair_loss", state_value="state_loss")
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def perceptron_slowly(layers, *inputs):
     """The one output of a perceptron whose inputs lie side by side."""

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import consmarl
 from consmarl.learners.interface import Learner, TeamSpec
 from consmarl.training.loop import Trainer
-
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), view=(3, 3), episode_limit=6)
 

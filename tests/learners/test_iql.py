@@ -13,8 +13,6 @@ from consmarl.learners.rewards import RewardOf
 from consmarl.learners.team_networks import Weights
 from tests.learners.slowly import ACTIONS, AGENTS, SPEC, hand_made_batch, network, network_slowly, with_padding_of
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def loss_slowly(learner, online, target, batch, agent):
     """Eq. 3 for one agent, one episode and one step at a time."""

@@ -49,8 +49,6 @@ from tests.learners.test_team_value import (
     weight_alone,
 )
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 STRATEGIES = 3
 maven = functools.partial(MAVEN, **SETTINGS, num_strategies=STRATEGIES, policy_size=5, discriminator_size=6)
 # so large a λ_MI that the discriminator has a say beside rewards

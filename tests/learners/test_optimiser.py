@@ -12,8 +12,6 @@ from consmarl.learners.optimiser import Adam, OptimiserKind, RMSprop
 from consmarl.learners.qmix import QMIX
 from tests.learners.slowly import SPEC, hand_made_batch
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def steps(optimiser, gradients):
     """What an optimiser makes of one number's gradients, one after the other."""

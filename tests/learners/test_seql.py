@@ -24,8 +24,6 @@ OPTIMISER = RMSprop(learning_rate=0.01, epsilon=1e-3, max_gradient_norm=0.05)
 # most tests have these, for compiling takes longer than all else
 SETTINGS = dict(hidden_size=3, optimiser=OPTIMISER, target_every_updates=2)
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def in_numpy(tree):
     """The same arrays, of which single numbers are read quickly."""

@@ -157,7 +157,6 @@ def test_what_follows_is_the_best_action_and_whether_it_was_taken():
     assert doubled.is_best[:2, 0].tolist() == [False, True]
 
 
-@pytest.mark.usefixtures("compile_quickly")
 def test_the_whole_update_learns_towards_them():
     """A longer trace moves values where only what followed later was good."""
     batch = episodes([STEPS], [True])._replace(rewards=jnp.zeros((1, 1, STEPS)).at[0, 0, -1].set(10.0))

@@ -30,8 +30,6 @@ from tests.learners.slowly import (
 from tests.learners.test_iql import loss_slowly
 from tests.networks.test_mixer import mix_slowly
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 ALONE = TeamSpec(1, SPEC.num_actions, SPEC.observation_scale)
 # an ε larger than the root beside it: else a first step would tell a gradient's sign alone, whatever was clipped
 CLIPPED = RMSprop(learning_rate=0.1, epsilon=0.01, max_gradient_norm=0.05)

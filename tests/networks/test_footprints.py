@@ -1,6 +1,7 @@
 """Footprints: an exact memory of an agent's own way."""
 
 import hypothesis.strategies as st
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -17,6 +18,17 @@ from consmarl.networks.footprints import MOST_STEPS, first_way, scale_of_told, t
 GROUND = Ground((5, 4), (3, 1))
 (ROWS, COLUMNS), VIEW = GROUND
 CELLS = [(row, column) for row in range(ROWS) for column in range(COLUMNS)]
+
+
+@jax.jit
+def told_here(rows, columns):
+    return told_in_episodes(rows, columns, *GROUND)
+
+
+@jax.jit
+def told_after_a_step(way, row, column):
+    way = with_step(way, row, column, *GROUND)
+    return way, told(way, row, column, *GROUND)
 
 
 def in_view(place):
@@ -47,7 +59,7 @@ PLACES = st.lists(st.sampled_from(CELLS), min_size=4, max_size=4)
 @given(PLACES)
 def test_networks_are_told_what_can_be_worked_out_from_the_way(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
-    found = told_in_episodes(rows, columns, *GROUND)
+    found = told_here(rows, columns)
     expected = np.array([told_slowly(places, step) for step in range(len(places))])
     assert found.shape == (4, len(scale_of_told(VIEW)))
     assert np.abs(np.asarray(found, int) - expected).max() <= 1  # shares of 255 may be rounded the other way
@@ -58,9 +70,9 @@ def test_networks_are_told_what_can_be_worked_out_from_the_way(places):
 def test_step_by_step_it_is_the_same_as_by_whole_episodes(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
     way = first_way((), GROUND.grid)
-    for step, expected in enumerate(told_in_episodes(rows, columns, *GROUND)):
-        way = with_step(way, rows[step], columns[step], *GROUND)
-        np.testing.assert_array_equal(told(way, rows[step], columns[step], *GROUND), expected)
+    for step, expected in enumerate(told_here(rows, columns)):
+        way, found = told_after_a_step(way, rows[step], columns[step])
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_long_stays_are_counted_up_to_a_bound():

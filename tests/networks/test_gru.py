@@ -1,5 +1,7 @@
 """The fast kernel against a plain one that JAX differentiates itself."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 from consmarl.networks.drqn import init_drqn, one_hot_actions, step_drqn, unroll_drqn
 from consmarl.networks.gru import unroll_gru
+
+init = jax.jit(init_drqn, static_argnums=(1, 2, 3))
 
 SIZES = [  # steps, batch, inputs, hidden
     (1, 1, 1, 1),
@@ -35,7 +39,7 @@ def plain_gru(parameters, inputs, hidden):
 
 def case(steps, batch, inputs, hidden):
     keys = jax.random.split(jax.random.key(steps * 1000 + hidden), 4)
-    parameters = init_drqn(keys[0], inputs, hidden, 5).gru
+    parameters = init(keys[0], inputs, hidden, 5).gru
     parameters = parameters._replace(input_weights=jax.random.normal(keys[1], (inputs, 3 * hidden)) * 0.3)
     return (
         parameters,
@@ -48,7 +52,7 @@ def case(steps, batch, inputs, hidden):
 def test_values_and_gradients_equal_the_plain_ones(sizes):
     arguments = case(*sizes)
     weights = jax.random.normal(jax.random.key(9), (sizes[0], sizes[1], sizes[3]))
-    np.testing.assert_allclose(jax.jit(unroll_gru)(*arguments), plain_gru(*arguments), atol=1e-5)
+    np.testing.assert_allclose(jax.jit(unroll_gru)(*arguments), jax.jit(plain_gru)(*arguments), atol=1e-5)
 
     def loss(unroll):
         return lambda *args: jnp.sum(unroll(*args) * weights) / weights.size
@@ -66,24 +70,26 @@ def test_the_kernel_maps_over_agents():
     def gradient(arguments):
         return jax.grad(lambda p: unroll_gru(p, *arguments[1:]).sum())(arguments[0])
 
-    for together in (jax.vmap(gradient)(stacked), jax.lax.map(gradient, stacked)):
-        for ours, theirs in zip(jax.tree.leaves(together), jax.tree.leaves(gradient(cases[0])), strict=True):
+    expected = jax.tree.leaves(jax.jit(gradient)(cases[0]))
+    for over_agents in (jax.vmap(gradient), functools.partial(jax.lax.map, gradient)):
+        for ours, theirs in zip(jax.tree.leaves(jax.jit(over_agents)(stacked)), expected, strict=True):
             np.testing.assert_allclose(ours[0], theirs, atol=1e-5)
 
 
 def test_unrolling_a_network_equals_stepping_it():
-    parameters = init_drqn(jax.random.key(0), 11, 8, 3)
+    parameters = init(jax.random.key(0), 11, 8, 3)
     inputs = jax.random.normal(jax.random.key(1), (6, 2, 11))
     hidden = jnp.zeros((2, 8))
-    hiddens, values = unroll_drqn(parameters, hidden, inputs)
+    hiddens, values = jax.jit(unroll_drqn)(parameters, hidden, inputs)
+    take_step = jax.jit(step_drqn)
     for step in range(6):
-        hidden, now = step_drqn(parameters, hidden, inputs[step])
+        hidden, now = take_step(parameters, hidden, inputs[step])
         np.testing.assert_allclose(hidden, hiddens[step], atol=1e-6)
         np.testing.assert_allclose(now, values[step], atol=1e-6)
 
 
 def test_weights_begin_as_pytorch_draws_them():
-    parameters = init_drqn(jax.random.key(0), 100, 64, 5)
+    parameters = init(jax.random.key(0), 100, 64, 5)
     for weights, bound in ((parameters.encoder_weights, 0.1), (parameters.encoder_bias, 0.1),
                            (parameters.gru.hidden_weights, 0.125), (parameters.head_weights, 0.125)):  # fmt: skip
         assert float(jnp.abs(weights).max()) <= bound

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from consmarl.environments.interface import Ground
 from consmarl.learners.interface import TeamSpec
@@ -23,21 +24,27 @@ def test_a_plain_head_leaves_outputs_as_they_are():
     assert (Head.PLAIN.num_outputs(3), Head.DUELING.num_outputs(3)) == (3, 4)
 
 
-def test_acting_and_learning_read_the_same_values_off_every_head():
-    for head, footprints in ((Head.PLAIN, False), (Head.DUELING, True)):
-        for weights in Weights:
-            networks = TeamNetworks(SPEC, weights, 5, head, footprints)
-            parameters = networks.init(jax.random.key(1))
-            codes = jax.random.randint(jax.random.key(2), (3, 2, 4, 2), 0, 3).astype(jnp.uint8)
-            actions = jax.random.randint(jax.random.key(3), (3, 2, 3), 0, 4)
-            memory, last = networks.first_memory(2), jnp.full((3, 2), -1)
-            for step in range(4):
-                memory, values = networks.step(parameters, memory, codes[:, :, step], last)
-                for agent in range(3):
-                    number = 0 if networks.is_shared else agent
-                    own = jax.tree.map(lambda rows, number=number: rows[number], parameters)
-                    inputs = networks.episode_inputs(jnp.asarray(agent), codes[agent], actions[agent])
-                    unrolled = networks.unroll(own, inputs)[1]
-                    assert unrolled.shape == (4, 2, SPEC.num_actions)
-                    np.testing.assert_allclose(unrolled[step], values[agent], rtol=1e-5, atol=1e-6)
-                last = actions[:, :, min(step, 2)]
+@pytest.mark.parametrize("weights", Weights)
+@pytest.mark.parametrize(("head", "footprints"), [(Head.PLAIN, False), (Head.DUELING, True)])
+def test_acting_and_learning_read_the_same_values_off_every_head(head, footprints, weights):
+    networks = TeamNetworks(SPEC, weights, 5, head, footprints)
+    parameters = jax.jit(networks.init)(jax.random.key(1))
+    codes = jax.random.randint(jax.random.key(2), (3, 2, 4, 2), 0, 3).astype(jnp.uint8)
+    actions = jax.random.randint(jax.random.key(3), (3, 2, 3), 0, 4)
+    memory, last = networks.first_memory(2), jnp.full((3, 2), -1)
+    act = jax.jit(networks.step)
+    acted = []
+    for step in range(4):
+        memory, values = act(parameters, memory, codes[:, :, step], last)
+        acted.append(values)
+        last = actions[:, :, min(step, 2)]
+
+    @jax.jit
+    def learned(agent, own):
+        return networks.unroll(own, networks.episode_inputs(agent, codes[agent], actions[agent]))[1]
+
+    for agent in range(3):
+        number = 0 if networks.is_shared else agent
+        unrolled = learned(jnp.asarray(agent), jax.tree.map(lambda rows, number=number: rows[number], parameters))
+        assert unrolled.shape == (4, 2, SPEC.num_actions)
+        np.testing.assert_allclose(unrolled, jnp.stack(acted)[:, agent], rtol=1e-5, atol=1e-6)

@@ -16,8 +16,6 @@ from consmarl.learners.vdn import VDN
 from consmarl.networks.linear import Linear
 from consmarl.networks.mixer import MixerParameters, mix
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 AGENTS, FEATURES, UNITS, ACTIONS = 3, 5, 4, 3
 mix_compiled = jax.jit(mix)
 

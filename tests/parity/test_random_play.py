@@ -9,8 +9,6 @@ import pytest
 import consmarl
 from consmarl.environments.playback import play, random_actions
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 NUM_EPISODES = 2000
 # Team returns of uniform random play measured in the authors' environments, to one digit behind the point.
 RECORDED = {"pgm-6ag": -61.8, "pgm-3ag": -15.5, "ft": -2.0, "ft-20": -10.4, "cleanup": 0.7}

@@ -37,6 +37,8 @@ RELEASED = {
 }
 NUM_EPISODES = 400
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 def read_policy(path):
     """Turn PyTorch's arrays, stacked over networks, into ours."""

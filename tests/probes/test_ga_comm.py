@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from consmarl.learners.ga_comm import GAComm
 from consmarl.learners.interface import TeamSpec
@@ -15,8 +14,6 @@ from consmarl.learners.rewards import RewardOf
 from consmarl.training.exploration import EpsilonGreedy, LinearSchedule, SampledPolicy
 from consmarl.training.loop import Trainer
 from tests.probes.worlds import ConstantValue, OppositeRewards, Probe
-
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,6 @@ from tests.probes.worlds import (
     PatienceMatters,
 )
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def trained(world, num_rounds, learner_type=IQL, **settings):
     learner = learner_type(

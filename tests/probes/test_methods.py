@@ -22,8 +22,6 @@ from consmarl.training.loop import Trainer
 from tests.probes.test_iql import first_values, mean_return, trained
 from tests.probes.worlds import MemoryMatters, ObservationMatters, OppositeRewards, Probe
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 SMALL = {MAVEN: dict(num_strategies=4, policy_size=16), I2Q: dict(value_size=16)}
 
 

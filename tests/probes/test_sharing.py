@@ -16,8 +16,6 @@ from consmarl.training.exploration import EpsilonGreedy, LinearSchedule
 from consmarl.training.loop import Trainer
 from tests.probes.worlds import Probe
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 @dataclass(frozen=True)
 class Lever(Probe):

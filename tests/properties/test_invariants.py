@@ -12,8 +12,6 @@ from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.playback import play
 from consmarl.environments.treasure import FindTreasure
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLDS = all_worlds()
 compiled_play = jax.jit(play, static_argnums=0)
 

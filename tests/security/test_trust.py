@@ -205,7 +205,6 @@ class TestWithPermission:
         assert passed.trainer().world.num_agents == 3
 
 
-@pytest.mark.usefixtures("compile_quickly")
 def test_a_sweeps_worker_runs_what_the_user_trusts():
     options = {"episodes": 2, "hidden_size": 2, "batch_episodes": 1, "replay_episodes": 2, "warmup_steps": 0,
                "evaluation_episodes": 1, "final_episodes": 1, "tensorboard": False}  # fmt: skip

@@ -18,8 +18,6 @@ from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Request, Teachers, answer_one, draws_of
 from tests.sharing import oracle
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 AGENTS, BRANCHES, ACTIONS, EPISODE, START = 4, 3, 4, 70, 40
 
 

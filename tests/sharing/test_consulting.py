@@ -18,8 +18,6 @@ from consmarl.training.exploration import Greedy
 from consmarl.training.loop import Trainer
 from consmarl.training.rollout import Actors, play_episodes
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=6)
 NUM_ENVS = 12  # 36 pairs: more than go on together
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from consmarl.sharing.counters import BUCKET, MAX_LOAD, count, empty_table, grown, has_room_for, lookup
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 counting = jax.jit(count)
 looking_up = jax.jit(lookup)
 

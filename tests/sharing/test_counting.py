@@ -12,7 +12,7 @@ import consmarl
 from consmarl import Cons, TrainConfig, UsageError
 from consmarl.sharing.counting import COUNTINGS, Counting, ExactCounting
 
-pytestmark = pytest.mark.usefixtures("compile_quickly", "unregistered")
+pytestmark = pytest.mark.usefixtures("unregistered")
 MOST_SEATS = 8
 
 

@@ -16,6 +16,8 @@ from consmarl.sharing.fingerprints import fingerprint, mark_used, of_agent
 prints_of = jax.jit(fingerprint)
 keys_of_agents = jax.jit(of_agent)
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 DTYPES = [np.uint8, np.uint16, np.int32, np.float32]
 
 

@@ -14,8 +14,6 @@ from consmarl.sharing.consulting import SCORES
 from consmarl.sharing.options import Consult, Giving, Sampling
 from consmarl.sharing.requests import Request, Teachers, answer_one
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 NUM_TEACHERS, NUM_ACTIONS = 3, 5
 MASKS = [
     [True, True, True, True, True],

@@ -25,7 +25,6 @@ from consmarl.training import checkpoints
 from consmarl.training.loop import Trainer
 from tests.sharing.wandering import Wandering, counted, counts_of, looked_up, wandered
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 WAYS = (SimHashCounting(), CodebookCounting())
 NOISY = Wandering(noise=0.02)
 # of 3 numbers and 4 bits, from NumPy's generator with the seed of simhash.py

@@ -20,8 +20,6 @@ from consmarl.sharing.requests import draws_of
 from tests.sharing import oracle
 from tests.sharing.oracle import Rules
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 NUM_SITUATIONS = 160
 NUM_KINDS = 3  # of observations, few so that agents have met each other's
 

@@ -15,8 +15,6 @@ from consmarl.sharing.options import AskGate, AskWhen, Eligibility, Gained, Givi
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Draws, Request, Teachers, answer_one
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 NUM_ENVS = 8
 EPSILON = 0.05  # where the release stays after its first 2,000 episodes at most
 

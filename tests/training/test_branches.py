@@ -34,8 +34,6 @@ from tests.environments.test_actions import Knobs
 from tests.experiments.small import assert_same_run, rows
 from tests.probes.continuous import BINS, Aim
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 AGENTS, ENVS, BRANCHES = 3, 400, 2
 
 

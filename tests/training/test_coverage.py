@@ -9,8 +9,6 @@ import consmarl
 from consmarl.learners.interface import EpisodeBatch
 from consmarl.training.coverage import CoverageBonus, newly_seen
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 def in_view_slowly(world, codes):
     """Return the cells of the window around one agent's place."""

@@ -31,7 +31,6 @@ from consmarl.training.python_loop import PythonTrainer
 from tests.training.handmade import Handmade
 from tests.training.test_loop import equal
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 ROUNDS = 2  # compiled once for all
 PAPER_RUNS = Path(__file__).parent / "paper_runs.json"
 KEEPS_PAPER_RUNS = bool(os.environ.get("CONSMARL_KEEP_PAPER_RUNS"))

@@ -15,8 +15,6 @@ from consmarl.training.python_loop import PythonTrainer
 from tests.training.handmade import Handmade
 from tests.training.masked import ALLOWED, LIMIT, Turnstile
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 
 class Unlike(ParallelEnv):
     """`big` sees three numbers and has four actions; `small` sees one, has two, and is away in steps 2 and 3."""

@@ -12,7 +12,6 @@ from consmarl.learners.iql import IQL
 from consmarl.training.exploration import EpsilonZGreedy
 from consmarl.training.loop import Trainer
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
 # Every number of rounds is compiled anew, so that the tests keep to these two and to single rounds.
 WHOLE, HALF = 12, 6

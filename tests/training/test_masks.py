@@ -39,8 +39,6 @@ from consmarl.training.exploration import (
 from consmarl.training.loop import Trainer
 from tests.training.masked import ALLOWED, LIMIT, NEVER, NUM_ACTIONS, NUM_AGENTS, Turnstile
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLD = Turnstile()
 SPEC = TeamSpec.of(WORLD)
 

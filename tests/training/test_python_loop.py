@@ -23,8 +23,6 @@ from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
 from tests.training.handmade import Handmade
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 # The mine and simple_spread have equal shapes and sizes, so that what was compiled for one serves the other.
 HIDDEN_SIZE, SIZES = 4, dict(batch_episodes=2, replay_episodes=8, warmup_steps=40)
 

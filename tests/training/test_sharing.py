@@ -22,8 +22,6 @@ from consmarl.training.exploration import EpsilonZGreedy
 from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 SMALL = dict(grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
 WORLD = consmarl.make("pgm-3ag", **SMALL)
 SIZES = dict(replay_episodes=12, batch_episodes=4, warmup_steps=40)

@@ -24,7 +24,6 @@ from consmarl.sharing.none import ALONE
 from consmarl.training.exploration import Greedy
 from tests.training.moody import Moody
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 ENV = "pettingzoo:tests.training.moody:Moody"
 NUM_ENVS = 4
 

@@ -18,8 +18,6 @@ from consmarl.sharing.options import TeacherMemory
 from consmarl.training import teaching
 from consmarl.training.teaching import Place, Teachers, first_recall, in_students_place
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
 NUM_STEPS, NUM_ENVS = 9, 4
 

@@ -25,7 +25,7 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory, request, compile_quickly):  # noqa: ARG001
+def runs(tmp_path_factory, request):
     shared = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):  # xdist gives each of its processes a folder in one that they share
         shared = shared.parent

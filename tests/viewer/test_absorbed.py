@@ -17,8 +17,6 @@ from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Draws, Request, Teachers, willing, within_budget
 from consmarl.viewer.absorbed import absorbed
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 NUM_STEPS, NUM_AGENTS, NUM_ACTIONS = 40, 3, 4
 BEFORE = (0.4, 0.3, 0.2, 0.1)  # what students of hand-made requests think of the actions
 

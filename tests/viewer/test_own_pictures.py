@@ -22,7 +22,7 @@ RECORDED = (1, 2)  # of the first round of two, and of the second
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, compile_quickly):  # noqa: ARG001
+def run(tmp_path_factory):
     config = TrainConfig(
         env=ENV, method="iql", episodes=4, num_envs=2, hidden_size=4, batch_episodes=2, replay_episodes=4,
         warmup_steps=0, record=RECORDED, evaluation_episodes=1, final_episodes=1, tensorboard=False, seed=5,

@@ -21,8 +21,6 @@ from consmarl.viewer.view import view
 from consmarl.viewer.viewed import Viewed
 from tests.viewer import small
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 PHONE = 390
 ACTIONS = ("stay", "down", "left", "up", "right")
 # what the page tells of a request, by the fields of the record; the number of its decimals is the page's affair

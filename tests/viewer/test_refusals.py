@@ -17,8 +17,6 @@ from tests.calling import consmarl
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 DAMAGED = 15  # the episode whose record is damaged; knowledge is shared in it
 
 

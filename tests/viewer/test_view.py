@@ -30,8 +30,6 @@ from consmarl.viewer.viewed import Viewed
 from tests.viewer import small
 from tests.viewer.small import contents, record_of
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLD = consmarl.make(small.CONS.env, **settings_from(small.CONS.set))
 SHARING = ("cons", "adhoc-td")
 SHARED = 15  # an episode in which knowledge is shared

@@ -15,8 +15,6 @@ from consmarl.environments.draw.frame import painter_of
 from consmarl.environments.draw.scene import CELL, ICON, draw_scene, gauge_heads, legend
 from consmarl.environments.draw.svg import Shapes, hexadecimal, short
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 WORLDS = all_worlds()
 STEPS = 6
 measures = st.floats(-1000, 1000)

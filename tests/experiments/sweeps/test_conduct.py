@@ -27,8 +27,6 @@ from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.sweeps.ray_workers import STOP, run_job
 from consmarl.experiments.train import resume, train
 
-pytestmark = pytest.mark.usefixtures("compile_quickly")
-
 OPTIONS = {name: getattr(value, "value", value) for name, value in SMALL.items() if name not in ("env", "set")}
 # one method, so that one program serves all; CONS has everything in its state that IQL has, and more
 RUNS = Sweep(("pgm-3ag",), variants_of(("cons",), {}), (0, 1, 2), TrainConfig(**SMALL)).runs()

@@ -18,7 +18,6 @@ from consmarl.experiments.sweeps.plan import Sweep, variants_of
 from consmarl.experiments.train import train
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.usefixtures("compile_quickly")
 
 LONGER = SMALL | dict(episodes=1_600)
 RUNS = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0, 1), TrainConfig(**LONGER)).runs()
