@@ -35,20 +35,40 @@ hypothesis.settings.load_profile("consmarl")
 
 # Few tests that take long: xdist would hand them out last, and one core would wait for the other.
 LONG_MODULES = (
-    "training/test_every_method.py", "experiments/sweeps/test_ray.py", "experiments/test_train.py",
-    "experiments/sweeps/test_conduct.py", "cli/test_workbench.py", "probes/test_methods.py",
-    "parity/test_released_policies.py", "examples/test_extending.py",
+    "experiments/sweeps/test_ray.py", "docs/test_tutorials.py", "training/test_every_method.py",
+    "experiments/test_train.py", "probes/test_methods.py", "environments/test_packages.py",
+    "experiments/sweeps/test_conduct.py", "cli/test_tries.py", "training/test_devices.py", "docs/test_site.py",
+    "cli/test_workbench.py", "examples/test_extending.py",
 )  # fmt: skip
+SLOW = Path(__file__).with_name("slow.txt")
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with the modules that take longest; `--no-loadscope-reorder` keeps the order."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark what slow.txt names, and begin with the modules that take longest (`--no-loadscope-reorder`)."""
+    mark_slow(items, is_part=any("::" in argument for argument in config.args))
 
     def place(item):
         name = item.path.as_posix()
         return next((at for at, long in enumerate(LONG_MODULES) if name.endswith(long)), len(LONG_MODULES))
 
     items.sort(key=place)
+
+
+def mark_slow(items, is_part):
+    """Mark tests `slow` by module, name or case; refuse a line that fits none of a collected module's tests."""
+    named = {line for line in SLOW.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")}
+    modules, fitting = set(), set()
+    for item in items:
+        module = f"tests/{item.path.relative_to(SLOW.parent).as_posix()}"
+        case = module + "::" + item.nodeid.partition("::")[2]
+        modules.add(module)
+        if found := named & {module, case, case.partition("[")[0]}:
+            item.add_marker(pytest.mark.slow)
+            fitting |= found
+    unknown = sorted(line for line in named - fitting if line.partition("::")[0] in modules)
+    if unknown and not is_part:
+        raise pytest.UsageError(f"tests/slow.txt names what is not there: {', '.join(unknown)}.")
 
 
 def find_chromium():
