@@ -1,7 +1,8 @@
 """Put faults into copies of the code, one at a time, and see whether the tests notice.
 
 `python -m tests.mutation`, or with words: only faults whose file or new text has one of them in it. It takes minutes.
-A fault counts as caught if one of the tests that `make test` runs fails; one that stops the tests from being collected is an error of the list.
+A fault counts as caught if a test that `make test` runs fails; one that stops the tests from being collected is an
+error of the list.
 """
 
 import os
