@@ -28,7 +28,7 @@ from consmarl.metrics import Metric
 
 
 class GoldMinerLayout(NamedTuple):
-    """Initial positions: cells [object, (row, column)]."""
+    """Initial positions: cells [thing, (row, column)]."""
 
     agents: jax.Array
     golds: jax.Array

@@ -36,7 +36,7 @@ COIN_CODE, TREASURE_CODE = 1, 2  # halves
 
 
 class TreasureLayout(NamedTuple):
-    """Initial positions: cells [object, (row, column)], and which boxes hold the treasures."""
+    """Initial positions: cells [thing, (row, column)], and which boxes hold the treasures."""
 
     agents: jax.Array
     yellow: jax.Array

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from consmarl.errors import UsageError, nearest, shown
 from consmarl.records import Check
 
-Cells = NDArray[np.int32]  # [object, (row, column)]
+Cells = NDArray[np.int32]  # [thing, (row, column)]
 
 # Compiled code counts in 32 bits. Seeds are limited as well: JAX silently drops higher bits, so that two seeds
 # would give the same run, and evaluations draw from the keys of seeds 2^31 and above.

@@ -47,19 +47,19 @@ def with_step(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: P
 
 
 def told(way: Way, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return the network's extra inputs: uint8 [..., input]."""
+    """Return the network's extra inputs: uint8 [..., what]."""
     steps = steps_in_view(way.num_steps, rows, columns, grid, view)
     return jnp.concatenate([steps, unseen_around(way.is_seen, rows, columns, grid, view)], axis=-1)
 
 
 def scale_of_told(view: Pair) -> NDArray[np.float32]:
-    """Return the scale of these inputs: [input]."""
+    """Return the scale of these inputs: [what]."""
     num_steps, num_unseen = view[0] * view[1], len(_DIRECTIONS)
     return np.array([STEP_SCALE] * num_steps + [UNSEEN_SCALE] * num_unseen, np.float32)
 
 
 def told_in_episodes(rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return the extra inputs for every step of episodes: int32 [step, ...] twice → uint8 [step, ..., input]."""
+    """Return the extra inputs for every step of episodes: int32 [step, ...] twice → uint8 [step, ..., what]."""
 
     def step(way: Way, place: tuple[jax.Array, jax.Array]) -> tuple[Way, jax.Array]:
         way = with_step(way, *place, grid, view)
