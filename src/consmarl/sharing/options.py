@@ -1,4 +1,4 @@
-"""Named choices for points that the paper leaves open, or on which paper and authors' code disagree."""
+"""Options for points that the paper leaves open, or on which the paper and the authors' code disagree."""
 
 import enum
 
@@ -71,7 +71,7 @@ class TeacherMemory(enum.Enum):
 
     STUDENT = "student"  # the student's memory before this step
     STUDENT_AFTER_STEP = "student-after-step"  # the authors' code with shared weights on a CPU: the step counts twice
-    OWN = "own"
+    OWN = "own"  # the teacher's memory of its own episode
     HISTORY = "history"  # its own network's memory of the student's episode up to this step
 
 
@@ -80,7 +80,7 @@ class Consult(enum.Enum):
 
     MEAN = "mean"  # by the mean of the whole team's values
     VOTE = "vote"  # by the action that most of the team would take
-    BEST = "best"  # by the values of the agent that expects most
+    BEST = "best"  # by the values of the agent that expects the most
     CONS = "cons"  # by their own policy, moved by the best and worst actions of those who expect more (Eq. 9)
 
 
