@@ -1,4 +1,4 @@
-"""Cleanup: apples grow only while someone keeps the river clean, and only agents elsewhere can eat them.
+"""Cleanup: apples grow only while some agents keep the river clean, and only agents elsewhere can eat them.
 
 One step: moves with collisions, eating, cleaning beams, then growth of apples and waste.
 Every apple pays every agent. The start is always the same; randomness enters in each step.
@@ -77,7 +77,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     episode_limit: int = 50  # L, steps
     map: tuple[str, ...] = ()  # see cleanup_map; empty: generated from the published pattern for this grid
     beam_length: int = 3  # cells
-    apple_reward: float = 1.0  # to every agent, for every apple that anyone eats
+    apple_reward: float = 1.0  # to every agent, for every apple that any agent eats
     apple_probability: float = 0.3  # of each field cell in a step, while the river is clean
     waste_probability: float = 0.5
     waste_rule: WasteRule = WasteRule.PER_CELL

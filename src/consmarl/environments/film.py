@@ -48,7 +48,7 @@ class Film(Copies):
             return None
         try:
             made = np.asarray(self.world.env.render())
-        except Exception as error:  # noqa: BLE001 - many need a screen, and each says so in its own way
+        except Exception as error:  # noqa: BLE001 - many need a screen, and raise different errors without one
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(".: ")
             made = np.zeros(0)
         else:

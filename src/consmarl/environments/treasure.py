@@ -51,7 +51,7 @@ class TreasureState(NamedTuple):
 
     agents: jax.Array  # int32 [agent, 2]
     boxes: jax.Array  # int32 [box, 2]
-    has_item: jax.Array  # bool [box], whether it held something at the start
+    has_item: jax.Array  # bool [box], whether it held an item at the start
     opened: jax.Array  # bool [box]
     taken: jax.Array  # bool [box]
     num_steps: jax.Array  # int32

@@ -131,7 +131,7 @@ def play_episodes(
     *,
     is_recording: bool = False,
 ) -> Episodes:
-    """Play an episode for each seed, of which there are at most as many as copies; steps after an early end are zeros.
+    """Play one episode per seed, with at most one seed per copy; steps after an early end are zeros.
 
     `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is
     consumed, and `first_episode` is the number of the first of these episodes.

@@ -10,7 +10,7 @@ CellBox = Callable[[int, int], Box]
 
 
 class Gauge(NamedTuple):
-    """An agent's progress with one thing: a bar, or a number."""
+    """An agent's progress in one respect, shown as a bar or as a number."""
 
     colour: Colour
     share: float = 0.0
@@ -25,7 +25,7 @@ class Painter:
         """Draw everything that lies below the agents."""
 
     def paint_above_agents(self, canvas: Canvas, world: Any, state: Any, cell_box: CellBox) -> None:
-        """Draw what lies above the agents."""
+        """Draw everything that lies above the agents."""
 
     def landmarks(self, world: Any, state: Any) -> set[tuple[int, int]]:
         """Return the cells where agents are drawn small, so that they do not hide the object on the cell."""
