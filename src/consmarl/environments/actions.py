@@ -1,7 +1,7 @@
-"""What agents' choices stand for: the actions of an environment whose actions may have several dimensions.
+"""Convert agents' choices to the actions of an environment, which may have several dimensions.
 
-Numbers of a `Box` are divided into bins: equally far apart, with both ends among them. A `MultiDiscrete` has its own
-choices in every dimension. One dimension gives plain discrete actions; several give branches, as `branches` has them.
+Each dimension of a `Box` is divided into equally spaced bins that include both ends. A `MultiDiscrete` has its own
+choices in every dimension. One dimension gives plain discrete actions; several give branches (see `branches`).
 """
 
 from collections.abc import Sequence
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 
-MOST_ACTIONS = 256  # replay keeps a choice in a byte
+MOST_ACTIONS = 256  # replay stores a choice in one byte
 MOST_BRANCHES = 256
 USUAL_BINS = 5
 FEWEST_BINS = 2  # both ends
 
 
 def branch_axis(num_branches: int) -> tuple[int, ...]:
-    """Return the shape that branches add: none where there is one."""
+    """Return the extra axis for branches, as a shape: empty if there is only one branch."""
     return (num_branches,) if num_branches > 1 else ()
 
 
 def action_name(choice_names: Sequence[Sequence[str]], chosen: NDArray[Any]) -> str:
-    """Return what an action is called, which is a choice or, in several dimensions, choices [branch]."""
+    """Return the name of an action: a single choice or, with several dimensions, choices [branch]."""
     return ", ".join(names[int(each)] for names, each in zip(choice_names, np.atleast_1d(chosen), strict=True))
 
 
 @dataclass(frozen=True)
 class AgentActions:
-    """One agent's actions: the values between which it chooses, in every dimension."""
+    """One agent's actions: the values that it can choose from in every dimension."""
 
     values: tuple[NDArray[Any], ...]  # [choice] of every dimension
     shape: tuple[int, ...] | None = None  # of an action in the environment; None for a plain number
@@ -41,28 +41,28 @@ class AgentActions:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many choices there are in every dimension."""
+        """Number of choices in every dimension."""
         return tuple(len(each) for each in self.values)
 
     @property
     def table(self) -> NDArray[Any]:
-        """The values as one array, [dimension, choice], filled up with each dimension's first one."""
+        """The values as one array, [dimension, choice], padded with each dimension's first value."""
         most = max(self.counts)
         return np.stack([np.concatenate([each, np.repeat(each[:1], most - len(each))]) for each in self.values])
 
     def action(self, chosen: NDArray[Any]) -> Any:
-        """Return what choices, [dimension], stand for in the environment."""
+        """Return the environment's action for the given choices [dimension]."""
         taken = [each[choice] for each, choice in zip(self.values, chosen.tolist(), strict=True)]
         return int(taken[0]) if self.shape is None else np.array(taken, self.values[0].dtype).reshape(self.shape)
 
 
 def discrete(count: int, start: int = 0) -> AgentActions:
-    """Return plain choices."""
+    """Return `count` plain discrete actions, numbered from `start`."""
     return AgentActions((np.arange(start, start + count),))
 
 
 def several_discrete(counts: NDArray[Any], starts: NDArray[Any] | int = 0, dtype: Any = np.int64) -> AgentActions:
-    """Return choices in several dimensions."""
+    """Return discrete actions with several dimensions, numbered from `starts` in each."""
     firsts = np.broadcast_to(starts, counts.shape)
     values = tuple(
         np.arange(first, first + count, dtype=dtype)
@@ -72,7 +72,7 @@ def several_discrete(counts: NDArray[Any], starts: NDArray[Any] | int = 0, dtype
 
 
 def divided(id: str, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, num_bins: int | None) -> AgentActions:
-    """Return a Box's numbers as bins: in every dimension equally far apart, from its lower end to its upper one."""
+    """Return a Box's actions as bins: equally spaced in every dimension, from its low to its high end."""
     lows, highs = (np.broadcast_to(np.asarray(each, np.float64), shape).ravel() for each in (low, high))
     if not np.isfinite(lows).all() or not np.isfinite(highs).all():
         raise UsageError(
@@ -88,7 +88,7 @@ def divided(id: str, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, nu
 
 
 def checked_bins(num_bins: Any) -> int | None:
-    """Return a validated number of bins; None for the usual one."""
+    """Return a validated number of bins; None stands for the default, `USUAL_BINS`."""
     if num_bins is None:
         return None
     return validation.whole_number("action_bins", num_bins, least=FEWEST_BINS, most=MOST_ACTIONS)
@@ -96,12 +96,12 @@ def checked_bins(num_bins: Any) -> int | None:
 
 @dataclass(frozen=True)
 class TeamActions:
-    """What all agents of an environment can do."""
+    """The actions of all agents of an environment."""
 
     of_agents: tuple[AgentActions, ...]
 
     def check(self, id: str, num_bins: int | None) -> None:
-        """Refuse what cannot be stored, and bins where nothing is divided into any."""
+        """Refuse more actions or dimensions than can be stored, and `num_bins` without continuous actions."""
         if self.num_actions > MOST_ACTIONS:
             raise UsageError(f"{id} has {self.num_actions} actions: at most {MOST_ACTIONS} can be stored.")
         if self.num_branches > MOST_BRANCHES:
@@ -113,17 +113,17 @@ class TeamActions:
 
     @property
     def num_branches(self) -> int:
-        """How many dimensions an action has, for the agent with most."""
+        """Number of dimensions of an action, for the agent with the most."""
         return max(len(each.counts) for each in self.of_agents)
 
     @property
     def num_actions(self) -> int:
-        """How many choices there are, in the dimension with most."""
+        """Number of choices in the dimension with the most."""
         return max(max(each.counts) for each in self.of_agents)
 
     @cached_property
     def exists(self) -> NDArray[np.bool_]:
-        """Which choices exist: [agent, action] or [agent, branch, action]; a missing dimension has a single one."""
+        """Which choices exist, [agent, action] or [agent, branch, action]; one in each dimension an agent lacks."""
         rows = np.zeros((len(self.of_agents), self.num_branches, self.num_actions), bool)
         rows[:, :, 0] = True
         for index, each in enumerate(self.of_agents):
@@ -132,7 +132,7 @@ class TeamActions:
         return rows.reshape(len(rows), *branch_axis(self.num_branches), self.num_actions)
 
     def own_choices(self, agent: int) -> NDArray[np.bool_]:
-        """Return which choices one agent has, [..., action], without those in dimensions that it lacks."""
+        """Return which choices one agent has, [..., action]; none in dimensions that it lacks."""
         own = self.exists[agent].copy()
         if self.num_branches > 1:
             own[len(self.of_agents[agent].counts) :] = False
@@ -140,7 +140,7 @@ class TeamActions:
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """What choices are called in every dimension, by the first agent that has it."""
+        """Names of the choices in every dimension, taken from the agent with the most choices in it."""
         return tuple(self._names_of(branch) for branch in range(self.num_branches))
 
     def _names_of(self, branch: int) -> tuple[str, ...]:
@@ -151,13 +151,13 @@ class TeamActions:
         return (*own, *("–" for _ in range(self.num_actions - len(own))))
 
     def action(self, agent: int, chosen: NDArray[Any]) -> Any:
-        """Return what one agent's choice, or choices [branch], stand for in the environment."""
+        """Return the environment's action for one agent's choice, or choices [branch]."""
         own = self.of_agents[agent]
         return own.action(np.atleast_1d(chosen)[: len(own.counts)])
 
 
 def team_actions(id: str, each: Sequence[AgentActions], num_bins: int | None) -> TeamActions:
-    """Return the actions of a team, checked."""
+    """Return the checked actions of a team."""
     team = TeamActions(tuple(each))
     team.check(id, num_bins)
     return team

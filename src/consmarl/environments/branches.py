@@ -1,8 +1,8 @@
-"""Actions of several dimensions, as arrays: one choice in each, along an axis of branches.
+"""Actions with several dimensions, as arrays: one choice per dimension, along an axis of branches.
 
-Such actions are int [..., branch], what is known of their choices is [..., branch, action], and an agent with fewer
-choices in a dimension than in another has the extra ones forbidden. Where an action is a single choice, as in most
-environments, there is no such axis, and everything here changes nothing.
+Such actions are int [..., branch]; values and masks of their choices are [..., branch, action]. If a dimension has
+fewer choices than another, the extra ones are forbidden. In most environments an action is a single choice: then there
+is no branch axis, and the functions here change nothing.
 """
 
 import jax
@@ -12,11 +12,11 @@ from consmarl.environments.masks import is_present
 
 
 def of_every_branch(flags: jax.Array, chosen: jax.Array) -> jax.Array:
-    """Return facts about agents, shaped to go with their choices: [agent, env] and [agent, env, …]."""
+    """Return flags per agent with axes added to broadcast against choices: [agent, env] and [agent, env, …]."""
     return flags.reshape(flags.shape + (1,) * (chosen.ndim - flags.ndim))
 
 
 def is_there(allowed: jax.Array, num_branches: int) -> jax.Array:
-    """Return where an agent is there, which is where it may do something, in all of its dimensions."""
+    """Return where an agent is present: where it has an allowed choice in every dimension."""
     present = is_present(allowed)
     return present if num_branches == 1 else jnp.all(present, axis=-1)

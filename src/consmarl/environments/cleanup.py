@@ -1,4 +1,4 @@
-"""Cleanup: apples grow only while someone keeps the river clean, and only agents elsewhere can eat them.
+"""Cleanup: apples grow only while some agents keep the river clean, and only agents elsewhere can eat them.
 
 One step: moves with collisions, eating, cleaning beams, then growth of apples and waste.
 Every apple pays every agent. The start is always the same; randomness enters in each step.
@@ -27,27 +27,27 @@ from consmarl.records import typed
 
 LEFT, RIGHT, UP, DOWN, STAY, CLEAN = range(6)
 
-# What a cell shows, as an index into the colours below; agent i is FIRST_AGENT + i.
+# Contents of a cell, as an index into the colours below; agent i is FIRST_AGENT + i.
 EMPTY, WALL, APPLE, WASTE, RIVER, BEAM, FIRST_AGENT = range(7)
 CELL_COLOURS = ((0, 0, 0), (180, 180, 180), (0, 255, 0), (113, 75, 24), (99, 156, 194), (100, 255, 255))
 AGENT_COLOURS = ((159, 67, 255), (2, 81, 154), (204, 0, 204), (216, 30, 54))  # from the authors' release
 
 
 class WasteRule(enum.Enum):
-    """How likely new waste is in a step in which it can appear."""
+    """How `waste_probability` is applied in a step in which waste can appear."""
 
-    PER_CELL = "per-cell"  # the release: each clean river cell in turn until one is fouled, so nearly always one
+    PER_CELL = "per-cell"  # the release: tries each clean river cell until one is fouled, so one nearly always is
     PER_STEP = "per-step"  # the paper's wording: one new waste cell with that probability
 
 
 class CleanupLayout(NamedTuple):
-    """Where an episode starts."""
+    """The starting positions of an episode."""
 
     agents: jax.Array  # int32 [agent, 2]
 
 
 class CleanupState(NamedTuple):
-    """A moment of an episode."""
+    """The state at one step of an episode."""
 
     agents: jax.Array  # int32 [agent, 2]
     waste: jax.Array  # bool [row, column]
@@ -64,7 +64,7 @@ class CleanupDraws(NamedTuple):
     move_priority: jax.Array  # float32 [agent], the smallest enters a contested cell
     apple_chance: jax.Array  # float32 [field], an apple grows where it is below the probability
     waste_chance: jax.Array  # float32, waste appears if it is below the probability
-    waste_priority: jax.Array  # float32 [river], at the clean cell with the smallest
+    waste_priority: jax.Array  # float32 [river], waste appears on the clean cell with the smallest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     episode_limit: int = 50  # L, steps
     map: tuple[str, ...] = ()  # see cleanup_map; empty: generated from the published pattern for this grid
     beam_length: int = 3  # cells
-    apple_reward: float = 1.0  # to every agent, for every apple that anyone eats
+    apple_reward: float = 1.0  # to every agent, for every apple that any agent eats
     apple_probability: float = 0.3  # of each field cell in a step, while the river is clean
     waste_probability: float = 0.5
     waste_rule: WasteRule = WasteRule.PER_CELL
@@ -127,7 +127,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
 
     @cached_property
     def observation_scale(self) -> NDArray[np.float32]:
-        """1/256 for every colour."""
+        """1/256 for every colour channel."""
         return np.full(self.view[0] * self.view[1] * 3, 1 / 256, np.float32)
 
     @cached_property
@@ -199,7 +199,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         )
 
     def advance(self, state: CleanupState, actions: jax.Array, draws: CleanupDraws) -> tuple[CleanupState, Outcome]:
-        """Move, eat, clean, grow."""
+        """Move agents, eat apples, fire beams, then grow apples and waste."""
         agents = self._move(state.agents, actions, draws.move_priority)
         rows, columns = agents.T
         eats = state.apples[rows, columns]
@@ -234,13 +234,13 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return jnp.stack([cells // width, cells % width], axis=-1)
 
     def _clean(self, agents: jax.Array, fires: jax.Array, waste: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Fire the beams; return the waste left, the beams, and what each agent cleaned.
+        """Fire the beams; return the remaining waste, the beams, and the number of cells each agent cleaned.
 
-        Simultaneous firing equals sequential firing: beams go straight up and stop at an agent, so no cell is
-        ever reached by two.
+        Firing all beams at once gives the same result as firing them one by one: beams go straight up and stop at an
+        agent, so no cell is ever reached by two.
         """
         ahead = jnp.arange(1, self.beam_length + 1)
-        rows = jnp.maximum(agents[:, :1] - ahead[None, :], 0)  # [agent, distance]; row 0 is wall, which nothing passes
+        rows = jnp.maximum(agents[:, :1] - ahead[None, :], 0)  # [agent, distance]; row 0 is wall, which stops beams
         columns = jnp.broadcast_to(agents[:, 1:], rows.shape)
         has_waste, is_wall = waste[rows, columns], jnp.asarray(self.places.is_wall)[rows, columns]
         stops_beyond = self._occupied(agents)[rows, columns] | has_waste
@@ -280,7 +280,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return waste.at[rows, columns].max(fouled)
 
     def cell_codes(self, state: CleanupState) -> jax.Array:
-        """Return what every cell shows, with agents and beams on top: int32 [row, column]."""
+        """Return the code of every cell, with agents and beams on top: int32 [row, column]."""
         ground = np.select([self.places.is_wall, self.places.is_river], [WALL, RIVER], EMPTY)
         codes = jnp.where(state.apples, APPLE, jnp.where(state.waste, WASTE, jnp.asarray(ground)))
         numbers = FIRST_AGENT + jnp.arange(self.num_agents)
@@ -290,7 +290,7 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
     @cached_property
     def colours(self) -> NDArray[np.uint8]:
         """The colour of every cell code: uint8 [code, RGB]."""
-        # agents beyond the published four get other colours, spread by a stride that repeats late
+        # agents beyond the published four get other colours; the strides delay repetitions
         more = [(40 + 53 * i % 200, 40 + 97 * i % 200, 40 + 149 * i % 200) for i in range(4, self.num_agents)]
         return np.array([*CELL_COLOURS, *AGENT_COLOURS, *more], np.uint8)
 
@@ -304,10 +304,10 @@ class Cleanup(GridWorld[CleanupLayout, CleanupState, CleanupDraws]):
         return jnp.asarray(self.colours)[windows].reshape(self.num_agents, -1)
 
     def counters(self, state: CleanupState) -> Counters:
-        """Return apples eaten and waste cleaned, by agent."""
+        """Return the apples eaten and the waste cleaned by each agent."""
         return Counters(per_agent={"apples_eaten": state.apples_eaten, "waste_cleaned": state.waste_cleaned}, team={})
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Apples and waste, which have no maximum."""
+        """Declarations of both counters, which have no maximum."""
         return CLEANUP_METRICS

@@ -25,7 +25,7 @@ PUBLISHED_MAP = (
 
 
 class CleanupMap(NamedTuple):
-    """A parsed map: bool [row, column] each, and the starts in the order in which agents take them."""
+    """A parsed map: bool [row, column] each, and the start cells in agent order."""
 
     is_wall: NDArray[np.bool_]
     is_river: NDArray[np.bool_]
@@ -37,8 +37,8 @@ class CleanupMap(NamedTuple):
 def generate_map(grid: tuple[int, int], num_agents: int) -> tuple[str, ...]:
     """Return the published map, or one that follows its pattern for another grid or team size.
 
-    River in columns 1 and 2, waste in every other row of it; fields in the last column, and in every other row of
-    the one before; starts spread evenly over the ground between them.
+    The river is in columns 1 and 2, with waste in every other row; fields are in the last column inside the walls, and
+    in every other row of the one before it; starts are spread evenly over the ground in between.
     """
     if grid == (10, 10) and num_agents == 4:
         return PUBLISHED_MAP
@@ -89,7 +89,7 @@ def read_map(lines: tuple[str, ...], num_agents: int) -> CleanupMap:
 
 
 def check_lines(lines: object) -> tuple[str, ...]:
-    """Return a map as rows of equal length."""
+    """Return a map, given as one string or as rows, as rows of equal length."""
     if isinstance(lines, str):
         lines = tuple(lines.strip("\n").split("\n"))
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines) or not lines:

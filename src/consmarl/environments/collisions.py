@@ -1,10 +1,10 @@
 """Resolve moves when only one agent fits into a cell (Cleanup).
 
 The rules are those of the sequential social dilemma games that Cleanup comes from. First, every cell that several
-agents want goes to the first of them, unless it cannot become free; in that case all of them stay where they are.
-Then the remaining moves are made one after the other, in rounds, and moves into an agent that stays are dropped.
-In those games a winner enters before the occupant has left, which may then be blocked elsewhere, and both end on one
-cell (2 of 40,000 random Cleanup episodes). Here the agent that entered goes back: there is always one agent per cell.
+agents want goes to the one with the highest priority, unless the cell cannot become free; then all of them stay where
+they are. The remaining moves are made one by one, in rounds, and moves into an agent that stays are dropped.
+In those games a winner enters before the occupant has left. If the occupant is then blocked elsewhere, both end on one
+cell (2 of 40,000 random Cleanup episodes). Here the agent that entered goes back, so no two agents share a cell.
 
 Cells are given as numbers. Axes: `[agent]`.
 """
@@ -24,9 +24,9 @@ class Moves(NamedTuple):
 
 
 def resolve_moves(cells: jax.Array, targets: jax.Array, takes_part: jax.Array, priority: jax.Array) -> jax.Array:
-    """Return the cells that the agents end on.
+    """Return the cells that the agents end up on: int32 [agent].
 
-    An agent that takes no part (it fires its beam) stays and, unlike one that chooses to stay, never competes
+    An agent with `takes_part` False (it fires its beam) stays and, unlike one that chooses to stay, never competes
     for its own cell. Among the competitors for a cell, the one with the smallest priority number wins.
     """
     moves = Moves(cells, jnp.where(takes_part, targets, cells), takes_part)
@@ -61,7 +61,7 @@ def _settle_contested_cells(moves: Moves, priority: jax.Array) -> Moves:
 
 
 def _make_remaining_moves(moves: Moves) -> Moves:
-    """Make the uncontested moves in rounds; if a round changes nothing, the rest is a ring, which moves as one."""
+    """Make the uncontested moves in rounds; if a round changes nothing, the rest form rings, which move together."""
 
     def turn(agent: jax.Array, moves: Moves) -> Moves:
         target = moves.targets[agent]
@@ -92,7 +92,7 @@ def _make_remaining_moves(moves: Moves) -> Moves:
 
 
 def _send_intruders_back(origins: jax.Array, cells: jax.Array) -> jax.Array:
-    """Return agents that stand on another's cell to where they came from, until every agent stands alone."""
+    """Send agents that share a cell back to their origins, repeatedly, until every agent has its own cell."""
 
     def shares_cell(cells: jax.Array) -> jax.Array:
         return (cells[:, None] == cells[None, :]).sum(axis=1) > 1

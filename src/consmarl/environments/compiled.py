@@ -1,8 +1,8 @@
-"""Environments of other packages that are written in JAX, as worlds of the compiled loop.
+"""JAX environments from other packages, adapted to our `Environment` interface for the compiled loop.
 
-A package is a `Game`: what its functions take and give, brought into arrays. `CompiledWorld` makes one of our worlds of
-it. Observations are float32, flattened, and stored as they are: their scale is 1. Agents that see less or have fewer
-actions than others are filled up to the largest, with zeros and with forbidden actions.
+A `Game` adapts a package's functions to arrays, and `CompiledWorld` turns a `Game` into an `Environment`. Observations
+are flattened to float32 and stored unscaled. Shorter observations are padded with zeros, and agents with fewer actions
+than others get additional forbidden ones.
 
 Axes: `[agent]`, `[agent, code]`, `[agent, action]`.
 """
@@ -27,81 +27,81 @@ from consmarl.environments.interface import Counters, Environment, Outcome
 from consmarl.errors import UsageError, shown
 from consmarl.metrics import Metric
 
-MOST_SEEN = 10_000  # numbers in one agent's observation: what is larger are pictures
-WORD = re.compile(r"[\w.+|-]*")  # of a setting: no path, whoever wrote it
+MOST_SEEN = 10_000  # numbers in one agent's observation; anything larger is a picture
+WORD = re.compile(r"[\w.+|-]*")  # permitted text settings: never a path, whether from a user or from a file
 
 Setting = bool | int | float | str | tuple[Any, ...]
 
 
 class Seen(NamedTuple):
-    """What agents see and may do."""
+    """The agents' observations and action masks."""
 
-    codes: list[jax.Array]  # float32 [code], of every agent
-    allowed: list[jax.Array] | None  # bool [action], of every agent; None where the package has no masks
+    codes: list[jax.Array]  # float32 [code], one per agent
+    allowed: list[jax.Array] | None  # bool [action], one per agent; None if the package has no masks
 
 
 class Stepped(NamedTuple):
-    """What one step of a package's environment brought."""
+    """The result of one step of a package's environment."""
 
     state: Any  # the package's
     seen: Seen
     rewards: jax.Array  # float32 [agent]
     is_over: jax.Array  # bool
-    terminated: jax.Array  # bool, because the task was over
+    terminated: jax.Array  # bool, whether it ended because the task was over
 
 
 class Game(abc.ABC):
-    """An environment of another package."""
+    """An environment of another package, with its inputs and outputs as arrays."""
 
     num_agents: int
     actions: TeamActions
-    action_names: tuple[str, ...] | None = None  # where the package tells them
-    own_limit: int | None = None  # steps after which it ends an episode itself
+    action_names: tuple[str, ...] | None = None  # None if the package does not name them
+    own_limit: int | None = None  # steps after which the package itself ends an episode
 
     @cached_property
     def seen_at_first(self) -> Seen:
-        """The shapes of what agents see and may do."""
+        """The shapes and types of observations and masks."""
         with as_its_authors_meant():
             seen: Seen = jax.eval_shape(self.reset, jax.ShapeDtypeStruct((2,), jnp.uint32))[1]
         return seen
 
     @abc.abstractmethod
     def reset(self, key: jax.Array) -> tuple[Any, Seen]:
-        """Begin an episode; a key is uint32 [2], which every package takes."""
+        """Start an episode and return its state and observations; the key is uint32 [2], which all packages accept."""
 
     @abc.abstractmethod
     def step(self, key: jax.Array, state: Any, actions: jax.Array, num_steps: jax.Array) -> Stepped:
-        """Carry out a step, `num_steps` having come before it."""
+        """Perform one step; `num_steps` steps came before it."""
 
     def pictures(self, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]] | None:
-        """Draw states as the package does, uint8 [row, column, RGB]; None where it does not."""
+        """Yield the package's pictures of states, uint8 [row, column, RGB]; return None if it cannot draw them."""
         del states
         return None
 
 
 class CompiledState(NamedTuple):
-    """A package's state, and what agents see and may do in it."""
+    """A package's state, with the agents' observations and masks."""
 
-    inner: Any
+    inner: Any  # the package's state
     codes: jax.Array  # float32 [agent, code]
-    allowed: Any  # bool [agent, action]; () where nothing is forbidden
+    allowed: Any  # bool [agent, action]; () if no action is ever forbidden
     num_steps: jax.Array  # int32
 
 
 @dataclass(frozen=True)
 class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
-    """A world of another package, told by its id, its settings and the package's version; see `world_of`."""
+    """An environment of another package, defined by id, settings and the package's version; see `world_of`."""
 
     id: str
     settings: tuple[tuple[str, Setting], ...]
-    version: str  # another version of the package makes another program
-    limit: int | None = None  # ours, on the number of steps
-    bins: int | None = None  # ours, into which continuous actions are divided; None for the usual number
+    version: str  # another version of the package needs another compiled program
+    limit: int | None = None  # our own limit on the number of steps
+    bins: int | None = None  # number of bins for each dimension of continuous actions; None for the default
 
     family: ClassVar[str] = "other packages"
 
     def __post_init__(self) -> None:
-        """Find out at once whether it can be learned in."""
+        """Refuse environments that cannot be learned in."""
         game = self.game
         game.actions.check(self.id, self.bins)
         if game.seen_at_first.allowed is not None and any(each.shape is not None for each in game.actions.of_agents):
@@ -117,11 +117,11 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
     @property
     @abc.abstractmethod
     def game(self) -> Game:
-        """What the package makes of id and settings; made once, however many worlds are equal to this one."""
+        """The package's environment for this id and these settings; equal instances share one."""
 
     @property
     def num_agents(self) -> int:  # type: ignore[override]
-        """How many agents there are."""
+        """Number of agents."""
         return self.game.num_agents
 
     @property
@@ -132,17 +132,17 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
 
     @property
     def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What actions are called: as the package does, or by numbers."""
+        """Names of the actions: the package's, or numbers."""
         return self.game.action_names or self.game.actions.names[0]
 
     @property
     def num_branches(self) -> int:
-        """How many dimensions an action has."""
+        """Number of dimensions of an action."""
         return self.game.actions.num_branches
 
     @property
     def choice_names(self) -> tuple[tuple[str, ...], ...]:
-        """What choices are called in every dimension of an action."""
+        """Names of the choices in every dimension of an action."""
         return self.game.actions.names if self.num_branches > 1 else (self.action_names,)
 
     @cached_property
@@ -157,40 +157,40 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
 
     @property
     def observation_limit(self) -> NDArray[np.int64]:
-        """Zeros: floats are no codes, and have no largest one."""
+        """Zeros: observations are floats, not codes, and have no largest value."""
         return np.zeros(self.observation_size, np.int64)
 
     @cached_property
     def observation_dtype(self) -> np.dtype[Any]:
-        """Floats, whatever the package calls them."""
+        """float32, regardless of the package's own type."""
         return np.dtype(np.float32)
 
     @cached_property
     def masks_actions(self) -> bool:
-        """Whether the package has masks, or agents or dimensions have different numbers of choices."""
+        """Whether the package has masks, or the number of choices differs between agents or dimensions."""
         return self.game.seen_at_first.allowed is not None or not bool(self.game.actions.exists.all())
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """It has no counters."""
+        """An empty tuple: there are no counters."""
         return ()
 
     def generate_layout(self, key: jax.Array) -> CompiledState:
-        """Let the package begin an episode."""
+        """Start an episode in the package and return its first state."""
         with as_its_authors_meant():
             inner, seen = self.game.reset(jax.random.key_data(key))
         return self._state(inner, seen, jnp.zeros((), jnp.int32))
 
     def begin(self, layout: CompiledState) -> CompiledState:
-        """Return the first state, which is all that the package tells of a start."""
+        """Return the layout, which already is the first state."""
         return layout
 
     def draw(self, key: jax.Array) -> jax.Array:
-        """Return a key for the package to draw with."""
+        """Return the raw key with which the package draws its random numbers."""
         return jax.random.key_data(key)
 
     def advance(self, state: CompiledState, actions: jax.Array, draws: jax.Array) -> tuple[CompiledState, Outcome]:
-        """Let the package carry out a step."""
+        """Perform one step in the package."""
         with as_its_authors_meant():
             stepped = self.game.step(draws, state.inner, actions, state.num_steps)
         num_steps = state.num_steps + 1
@@ -203,15 +203,15 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
         return self._state(stepped.state, stepped.seen, num_steps), outcome
 
     def observe(self, state: CompiledState) -> jax.Array:
-        """Return what every agent sees: float32 [agent, code]."""
+        """Return every agent's observation: float32 [agent, code]."""
         return state.codes
 
     def allowed_actions(self, state: CompiledState) -> jax.Array:
-        """Return what every agent may do."""
+        """Return every agent's allowed actions: bool [agent, …, action]."""
         return state.allowed if self.masks_actions else super().allowed_actions(state)
 
     def counters(self, state: CompiledState) -> Counters:
-        """Nothing is counted."""
+        """Return no counters."""
         del state
         return Counters({}, {})
 
@@ -230,32 +230,32 @@ class CompiledWorld(Environment[CompiledState, CompiledState, jax.Array]):
 
 
 def _filled(row: jax.Array, length: int) -> jax.Array:
-    """Fill up with zeros, which forbid where they say what is allowed."""
+    """Pad a row with zeros; in a mask, they forbid the extra actions."""
     return jnp.concatenate([row, jnp.zeros(length - len(row), row.dtype)])
 
 
 def _settled(leaf: Any) -> jax.Array:
-    """Return an array of the very same type in every step, as a loop in compiled code needs it."""
+    """Return an array whose type is not weak, so that the type is the same in every step of a compiled loop."""
     array = jnp.asarray(leaf)
     return jax.lax.convert_element_type(array, array.dtype)
 
 
 def flattened(observation: Any) -> jax.Array:
-    """Return all numbers of an observation in one row, whatever it is made of."""
+    """Return all numbers of an observation, any pytree of arrays, in one row: float32 [code]."""
     rows = [jnp.ravel(leaf).astype(jnp.float32) for leaf in jax.tree.leaves(observation)]
     return jnp.concatenate(rows)
 
 
 @contextlib.contextmanager
 def as_its_authors_meant() -> Iterator[None]:
-    """Let others' code broadcast as NumPy does, and keep what it warns its own authors of to itself."""
+    """Run another package's code with NumPy's rank promotion allowed and its warnings suppressed."""
     with warnings.catch_warnings(), jax.numpy_rank_promotion("allow"):
         warnings.simplefilter("ignore")
         yield
 
 
 def checked_settings(id: str, settings: Mapping[str, Any]) -> tuple[tuple[str, Setting], ...]:
-    """Return settings in order, all of them numbers and words: those of a file must not name paths or programs."""
+    """Return settings sorted by name; only numbers and words pass, so that a file cannot name paths or programs."""
     for name, value in settings.items():
         if not _is_plain(value):
             raise UsageError(f"{id} takes numbers and words as settings, and {name} is {shown(value)}.")
@@ -269,7 +269,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def world_of(kind: type[CompiledWorld], id: str, settings: Mapping[str, Any], version: str) -> CompiledWorld:
-    """Return a world of another package; `episode_limit` and `action_bins` among its settings are ours."""
+    """Return an environment of another package; `episode_limit` and `action_bins` are ours and not passed to it."""
     own = dict(settings)
     bins = checked_bins(own.pop("action_bins", None))
     limit = own.pop("episode_limit", None)
@@ -279,7 +279,7 @@ def world_of(kind: type[CompiledWorld], id: str, settings: Mapping[str, Any], ve
 
 
 def made(id: str, make: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
-    """Let a package make an environment; what it has against the settings becomes a sentence."""
+    """Return the environment that a package's `make` builds; its errors about settings become a `UsageError`."""
     try:
         with as_its_authors_meant():
             return make(**settings)

@@ -1,7 +1,7 @@
-"""Copies of an environment that steps in Python, side by side: each plays one episode, and whoever is done waits.
+"""Copies of an environment that steps in Python, run side by side: each plays one episode, then waits for the rest.
 
-`Copies` step one after the other in this process; `pool.Pool` has the same methods and distributes them over processes.
-Both tell what happened in rows of one type, one row per copy.
+`Copies` steps them one by one in this process; `pool.Pool` has the same methods and distributes them over processes.
+Both return structured arrays with one row per copy.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Rows = NDArray[Any]  # structured, [env]
 
 
 def row_type(world: ForeignWorld) -> np.dtype[Any]:
-    """Return the type of what one copy tells after a reset or a step."""
+    """Return the type of one copy's row: observations, rewards, masks, counters and flags after a reset or a step."""
     team, counted = world.num_agents, world.counted
     fields = [
         ("codes", np.float32, (team, world.observation_size)),
@@ -32,37 +32,37 @@ def row_type(world: ForeignWorld) -> np.dtype[Any]:
 
 
 def action_type(world: ForeignWorld) -> np.dtype[Any]:
-    """Return the type of what one copy is told to do in a step."""
+    """Return the type of one copy's actions in a step."""
     return np.dtype((np.int32, world.allowed.shape[:-1]))
 
 
 class SideBySide(Protocol):
-    """Copies, wherever they are."""
+    """Copies of an environment, in this process or in others."""
 
-    world: ForeignWorld  # what all of them are like
+    world: ForeignWorld  # one of the copies, for their common properties
     num_envs: int
 
     def reset(self, seeds: Sequence[int]) -> Rows:
-        """Begin an episode with each seed; copies for which there is none have nothing to play."""
+        """Start an episode with each seed; copies without a seed stay idle."""
 
     def step(self, actions: NDArray[Any]) -> Rows:
-        """Step every copy whose episode goes on; `actions` [env, agent, …]."""
+        """Step every copy whose episode is not over; `actions` are [env, agent, …]."""
 
     def close(self) -> None:
-        """Give back what they hold."""
+        """Close the environments and release their resources."""
 
 
 class Copies:
     """Copies in this process."""
 
     def __init__(self, worlds: Sequence[ForeignWorld]) -> None:
-        """Take worlds that are all alike."""
+        """Take copies of one environment."""
         self.world, self._worlds, self.num_envs = worlds[0], worlds, len(worlds)
         self._counted = self.world.counted
         self.rows: Rows = np.zeros(self.num_envs, row_type(self.world))
 
     def reset(self, seeds: Sequence[int]) -> Rows:
-        """Begin an episode with each seed."""
+        """Start an episode with each seed."""
         self.rows[:] = np.zeros((), self.rows.dtype)
         self.rows["is_over"] = True
         for row, world, seed in zip(self.rows, self._worlds, seeds, strict=False):
@@ -73,7 +73,7 @@ class Copies:
         return self.rows
 
     def step(self, actions: NDArray[Any]) -> Rows:
-        """Step every copy whose episode goes on."""
+        """Step every copy whose episode is not over."""
         for row, world, chosen in zip(self.rows, self._worlds, actions, strict=True):
             if row["is_over"]:
                 row["rewards"] = 0.0

@@ -1,4 +1,4 @@
-"""One environment that steps in Python, and the pictures that it makes of itself while it is played."""
+"""A single environment that steps in Python, with the pictures that it renders during an episode."""
 
 import sys
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ RGB_ARRAY = {"render_mode": "rgb_array"}
 
 
 def rendering_world(id: str, /, **settings: Any) -> ForeignWorld:
-    """Return the environment named by an id, made so that it draws itself if it can."""
+    """Return the environment named by an id, in render mode `rgb_array` if it has that mode."""
     try:
         return foreign_world(id, **(RGB_ARRAY | settings))
-    except UsageError:  # it may not know of modes to render in; whatever else is wrong is told again
+    except UsageError:  # it may not have render modes; any other problem is raised again here
         return foreign_world(id, **settings)
 
 
 class Film(Copies):
-    """A copy whose pictures are kept, one for the start and one after each step; None where there is none."""
+    """A copy that keeps its pictures, one of the start and one after each step; None if it cannot draw."""
 
     def __init__(self, world: ForeignWorld) -> None:
         """Take the environment."""
@@ -32,13 +32,13 @@ class Film(Copies):
         self._can_draw = getattr(world.env, "render_mode", None) == RGB_ARRAY["render_mode"]
 
     def reset(self, seeds: Sequence[int]) -> Rows:
-        """Begin an episode, and its pictures."""
+        """Start an episode and its list of pictures."""
         rows = super().reset(seeds)
         self.pictures = [self._picture()]
         return rows
 
     def step(self, actions: NDArray[Any]) -> Rows:
-        """Step, and keep the picture."""
+        """Step and keep the new picture."""
         rows = super().step(actions)
         self.pictures.append(self._picture())
         return rows
@@ -48,7 +48,7 @@ class Film(Copies):
             return None
         try:
             made = np.asarray(self.world.env.render())
-        except Exception as error:  # noqa: BLE001 - many need a screen, and each says so in its own way
+        except Exception as error:  # noqa: BLE001 - many need a screen, and raise different errors without one
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(".: ")
             made = np.zeros(0)
         else:

@@ -1,8 +1,8 @@
-"""Environments that others wrote, as teams see them: any PettingZoo `ParallelEnv`.
+"""Third-party environments that step in Python: any PettingZoo `ParallelEnv`, with an array interface.
 
-They step in Python, one at a time. Observations are float32 and are stored as they are: their scale is 1. Agents that
-see less or have fewer actions than others are filled up to the largest, with zeros and with forbidden actions.
-Continuous actions are divided into bins, and those of several dimensions have a choice in each: see `actions`.
+Each steps one at a time. Observations are float32 and stored unscaled. Shorter observations are padded with zeros, and
+agents with fewer actions than others get additional forbidden ones. Continuous actions are divided into bins, and
+actions with several dimensions have one choice in each: see `actions`.
 """
 
 import functools
@@ -35,7 +35,7 @@ from consmarl.metrics import Metric
 
 TUPLES = {"lbforaging:": ForagingParallelEnv, "rware:": WarehouseParallelEnv, "gymnasium:": TupleParallelEnv}
 PREFIXES = (PETTINGZOO, *TUPLES)
-STEPS_TRIED = 100  # to find out which numbers an environment tells
+STEPS_TRIED = 100  # random steps, to find out which numbers an environment reports in its infos
 
 
 def is_foreign(id: str) -> bool:
@@ -44,12 +44,12 @@ def is_foreign(id: str) -> bool:
 
 
 def confirmation(id: str) -> str:
-    """Return what to add to a command on a run in this environment: " --env ID" for a third-party one, else nothing."""
+    """Return the option that a command on such a run needs: " --env ID" for a third-party environment, else ""."""
     return f" --env {shlex.quote(id)}" if is_foreign(id) else ""
 
 
 class Recipe(NamedTuple):
-    """What it takes to make an environment once more, in this process or in another."""
+    """Id and settings, from which an environment can be created again in this or another process."""
 
     id: str
     settings: dict[str, Any]
@@ -58,9 +58,9 @@ class Recipe(NamedTuple):
 def foreign_world(id: str, /, **settings: Any) -> "ForeignWorld":
     """Return the environment named by an id.
 
-    `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`, `rware:ID` or `gymnasium:MODULE:ID`. `settings`
-    are passed to its factory, except for `episode_limit` and `action_bins`, which are ours. Nothing is imported for an
-    id from a file unless the user has confirmed it.
+    Ids are `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, `lbforaging:ID`, `rware:ID` or `gymnasium:MODULE:ID`.
+    `settings` are passed to its factory, except for `episode_limit` and `action_bins`, which are ours. For an id from a
+    file, nothing is imported unless the user has confirmed it.
     """
     refuse_unconfirmed(id)
     recipe = Recipe(str(id), dict(settings))
@@ -90,21 +90,21 @@ class ForeignStep(NamedTuple):
     codes: NDArray[np.float32]  # [agent, code], observed after it
     rewards: NDArray[np.float32]  # [agent]
     is_over: bool
-    terminated: bool  # it is over, and for every agent because its task was
-    allowed: NDArray[np.bool_]  # [agent, …, action], what each may do next; nothing if it is not there
+    terminated: bool  # the episode is over, and every agent has terminated rather than been truncated
+    allowed: NDArray[np.bool_]  # [agent, …, action], allowed next; nothing for an absent agent
     told: Told  # numbers in its infos
 
 
 class ForeignWorld:
-    """A `ParallelEnv` with an array interface, and the facts that learners and replay need.
+    """A `ParallelEnv` with an array interface and the properties that learners and replay need.
 
-    Agents may come and go: the rest play on, and one that is not there is not asked, may do nothing, has reward 0 and
-    sees what it saw last. What is allowed is read off `infos[agent]["action_mask"]`, or off the observation where that
-    is a Dict of `observation` and `action_mask`.
+    Agents may come and go. The rest play on; an absent agent does not act, has no allowed actions and reward 0, and
+    keeps its last observation. Masks are read from `infos[agent]["action_mask"]`, or from the observation if that is a
+    Dict of `observation` and `action_mask`.
     """
 
     observation_dtype = np.dtype(np.float32)
-    masks_actions = True  # nobody tells in advance whether agents leave or actions are forbidden
+    masks_actions = True  # it is not known in advance whether agents leave or actions are forbidden
 
     def __init__(
         self,
@@ -118,8 +118,8 @@ class ForeignWorld:
     ) -> None:
         """Wrap `env`, whose episodes are cut at `episode_limit` steps, by default at its own limit.
 
-        Continuous actions are divided into `action_bins` in every dimension. `make` makes another environment like it,
-        which several episodes side by side and counters need, and `recipe` does so in another process.
+        Continuous actions are divided into `action_bins` in every dimension. `make` creates another environment like
+        it, needed for several episodes side by side and for counters; `recipe` does the same in another process.
         """
         self.env, self.id, self.recipe, self._make = env, id, recipe, make
         self.agents = _agents_of(env, id)
@@ -138,20 +138,20 @@ class ForeignWorld:
         self._codes = np.zeros((self.num_agents, self.observation_size), np.float32)
         self._is_playing = np.zeros(self.num_agents, bool)
         self._has_terminated = np.zeros(self.num_agents, bool)
-        self.allowed = np.zeros_like(self.actions.exists)  # [agent, …, action], what each may do now
+        self.allowed = np.zeros_like(self.actions.exists)  # [agent, …, action], allowed now
         self.told = told_in({}, self.agents)  # numbers in the last infos
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What choices are called in the first dimension, by numbers where an action is one choice."""
+        """Names of the choices in the first dimension; numbers if an action is a single choice."""
         return self.choice_names[0]
 
     def name_of(self, chosen: NDArray[Any]) -> str:
-        """Return what an action is called."""
+        """Return the name of an action."""
         return action_name(self.choice_names, chosen)
 
     def reset(self, seed: int) -> NDArray[np.float32]:
-        """Begin an episode; return what is seen at first, [agent, code]."""
+        """Start an episode and return the first observations, [agent, code]."""
         observations, infos = self.env.reset(seed=seed)
         self._is_playing = np.array([agent in self.env.agents for agent in self.agents])
         self._has_terminated = np.zeros(self.num_agents, bool)
@@ -161,7 +161,7 @@ class ForeignWorld:
         return self._codes
 
     def step(self, actions: NDArray[np.int32]) -> ForeignStep:
-        """Let every agent that still plays act at once; `actions` [agent, …] count from 0."""
+        """Perform one step for all agents that are still playing; `actions` [agent, …] count from 0."""
         was_playing = self._is_playing.copy()
         playing = np.flatnonzero(was_playing).tolist()
         chosen = {self.agents[index]: self.actions.action(index, actions[index]) for index in playing}
@@ -175,19 +175,19 @@ class ForeignWorld:
             self._is_playing[index] = agent in self.env.agents and not has_left
         self._codes = self._seen(observations, self._codes)
         is_over = not self._is_playing.any()
-        # whoever was there at the end might have gone on: the value of that is asked for after a time limit
+        # agents present at the end keep their masks: after a time limit, the value of going on is needed
         self.allowed = self._masks(observations, infos, was_playing if is_over else self._is_playing)
         terminated = is_over and bool(self._has_terminated.all())
         self.told = told_in(infos, self.agents)
         return ForeignStep(self._codes, gained, is_over, terminated, self.allowed, self.told)
 
     def random_actions(self, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Draw an action for every agent among those that it may take now; 0 for one that is not there."""
+        """Draw one of the allowed actions for every agent; 0 for an absent one."""
         chances = rng.random(self.allowed.shape)
         return np.where(self.allowed, chances, -1.0).argmax(axis=-1).astype(np.int32)
 
     def another(self) -> "ForeignWorld":
-        """Return another one like this."""
+        """Return a new, independent instance of this environment."""
         if self._make is None:
             raise UsageError(
                 f"{self.id} cannot be made again, which several episodes side by side need: say how by "
@@ -198,7 +198,7 @@ class ForeignWorld:
 
     @functools.cached_property
     def counted(self) -> Counted:
-        """The numbers in `infos` that are kept: those that another one like this tells when played at random."""
+        """The numbers in `infos` that are kept: those that a second instance reports when played at random."""
         return NOTHING if self._make is None else counted_in(self.another()._told_at_random())
 
     @property
@@ -232,7 +232,7 @@ class ForeignWorld:
         return allowed
 
     def _checked_mask(self, agent: str, told: Any, count: int) -> NDArray[np.bool_]:
-        # of several dimensions, a mask is a tuple of one for each, as Gymnasium has it, or all of them in one row
+        # with several dimensions, a mask is a tuple with one mask each, as in Gymnasium, or all of them in one row
         mask = np.concatenate(told) if isinstance(told, tuple) else np.asarray(told)
         if mask.shape != (count,) or not np.isin(mask, (0, 1)).all():
             raise UsageError(
@@ -263,7 +263,7 @@ def _agents_of(env: Any, id: str) -> list[str]:
 
 
 def _actions(id: str, space: Any, bins: int | None) -> AgentActions:
-    """Return the choices in a space, Gymnasium's."""
+    """Return the actions in a Gymnasium space."""
     if isinstance(space, spaces.Discrete):
         return discrete(int(space.n), int(space.start))
     if isinstance(space, spaces.MultiDiscrete):

@@ -2,7 +2,7 @@
 
 An agent on a mine pays for `mining_steps` steps (T_d) and gets its gold in the next one; the count is kept when
 it leaves. On a pile it gets one stone per step until it has `stones_per_pile` (T_s). Every agent has its own gold in
-every mine; a mine vanishes when all agents have theirs, a pile when nobody can take more.
+every mine; a mine vanishes when all agents have theirs, a pile when no agent can take more.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class GoldMinerLayout(NamedTuple):
 
 
 class GoldMinerState(NamedTuple):
-    """A moment of an episode."""
+    """The state at one step of an episode."""
 
     agents: jax.Array  # int32 [agent, 2]
     golds: jax.Array  # int32 [mine, 2]
@@ -82,7 +82,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
             "exploration": "epsilon-z-greedy",
             "epsilon_end": 0.02,
             "epsilon_final": 0.01,
-            # newcomers ask when they exploit: exploring would keep them from hearing what experts know
+            # newcomers ask only when they exploit, so long exploration would keep them from getting advice
             "if_taught.epsilon_anneal_steps": 5_000,
         },
     }
@@ -155,11 +155,11 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         )
 
     def mine_is_gone(self, state: GoldMinerState) -> jax.Array:
-        """Return which mines all agents have emptied: bool [mine]."""
+        """Return which mines are gone, because all agents have their gold: bool [mine]."""
         return state.gold_mined.all(axis=0)
 
     def pile_is_gone(self, state: GoldMinerState) -> jax.Array:
-        """Return which piles nobody can take from any more: bool [pile]."""
+        """Return which piles are gone, because no agent can take more: bool [pile]."""
         return (state.stones_taken >= self.stones_per_pile).all(axis=0)
 
     def observe(self, state: GoldMinerState) -> jax.Array:
@@ -169,12 +169,12 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
         return self._codes(state.agents, state.num_steps, things, jnp.concatenate(packed))
 
     def counters(self, state: GoldMinerState) -> Counters:
-        """Return gold and stones of every agent, by mine and by pile."""
+        """Return every agent's gold by mine, and its stones by pile."""
         gold = state.gold_mined.astype(jnp.int32)
         return Counters(per_agent={"gold_mined": gold, "stones_taken": state.stones_taken}, team={})
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Declare the counters; every agent can get gold from every mine and stones from every pile."""
+        """Declarations of the counters; every agent can get gold from every mine and stones from every pile."""
         num_stones = self.num_piles * self.stones_per_pile
         return gold_miner_metrics(self.num_agents * self.num_mines, self.num_agents * num_stones)

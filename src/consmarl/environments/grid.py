@@ -1,4 +1,4 @@
-"""What all grid environments share: moves, distinct cells, and the egocentric window as codes.
+"""The common parts of all grid environments: moves, distinct cells, and egocentric windows as codes.
 
 Cells are (row, column), with rows increasing downwards. Walking actions: 0 stay, 1 down, 2 left, 3 up, 4 right;
 any other action stays in place.
@@ -43,7 +43,7 @@ def same_cell(cells: jax.Array, others: jax.Array) -> jax.Array:
 
 
 def draw_distinct_cells(key: jax.Array, grid: tuple[int, int], count: int) -> jax.Array:
-    """Draw `count` distinct cells, all ordered choices being equally likely: int32 [count] cell numbers."""
+    """Draw `count` distinct cells, with all ordered selections equally likely: int32 [count] cell numbers."""
     num_cells = grid[0] * grid[1]
     slots = jnp.arange(count)
     picks = slots + jax.random.randint(key, (count,), 0, num_cells - slots)
@@ -125,7 +125,7 @@ class GridWorld(Environment[LayoutT, StateT, DrawsT]):
                 raise UsageError(f"{name} can have at most {most:,} cells, not {rows:,}×{columns:,}.")
 
     def _settle(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)  # frozen for everyone else
+        object.__setattr__(self, name, value)  # the dataclass is frozen
 
     def _settle_numbers(self, *names: str) -> None:
         for name in names:
@@ -140,7 +140,7 @@ class WalkerWorld(GridWorld[LayoutT, StateT, tuple[()]]):
     channel_limits: ClassVar[tuple[int, int]]
 
     def draw(self, key: jax.Array) -> tuple[()]:  # noqa: ARG002
-        """Return nothing: only the layout is random."""
+        """Return an empty tuple: only the layout is random."""
         return ()
 
     @cached_property

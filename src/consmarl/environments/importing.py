@@ -1,4 +1,4 @@
-"""What an id in Python names, imported: the one place that runs code which a user has named."""
+"""Import the module or function that an id names: the only place that runs code named by a user."""
 
 import importlib
 import inspect
@@ -38,9 +38,9 @@ def refuse_standard_library(module_name: str) -> None:
 
 
 def _makes_environments(found: Any, module_name: str) -> bool:
-    """Return whether this may be called; anything that a module merely imported is refused.
+    """Return whether `found` may be called: objects that the module merely imported may not.
 
-    PettingZoo creates such functions for other modules: `parallel_env = parallel_wrapper_fn(env)`.
+    The exception is PettingZoo, which creates such functions for others: `parallel_env = parallel_wrapper_fn(env)`.
     """
     if inspect.isclass(found):
         return issubclass(found, ParallelEnv)
@@ -51,7 +51,7 @@ def _makes_environments(found: Any, module_name: str) -> bool:
 
 
 def imported(name: str) -> ModuleType:
-    """Import a module; whatever prevents that is told in a sentence."""
+    """Import and return a module; a failure becomes a `UsageError` that says what to do."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -1,9 +1,9 @@
-"""Counters of environments that step in Python: numbers that they tell in their `infos`.
+"""Counters of environments that step in Python: the numbers that they report in their `infos`.
 
-Of every number, the last value of an episode counts, as in PyMARL; one that an episode does not tell is 0. Which
-numbers there are is found out by trying (`ForeignWorld.counted`). An entry of `infos` that belongs to no agent is the
-team's, and so is one dict that all agents share. Names come from others' code: what is not a letter, a digit or an
-underscore is replaced, and all begin with `info_`, which no name of ours does.
+The last value of an episode counts, as in PyMARL; a number that is not reported in an episode is 0. Which numbers exist
+is found out by a trial episode (`ForeignWorld.counted`). An entry of `infos` that belongs to no agent is the team's,
+and so is a dict that all agents share. Names come from third-party code: characters other than letters, digits and
+underscores are replaced, and all names get the prefix `info_`, which none of ours has.
 """
 
 import math
@@ -23,14 +23,14 @@ MOST_COUNTERS, LONGEST_NAME = 32, 40
 
 
 class Told(NamedTuple):
-    """The numbers in `infos`, by the names that the environment uses."""
+    """The numbers in `infos`, under the environment's own names."""
 
     by_agent: list[dict[str, float]]  # [agent]
     team: dict[str, float]
 
 
 class Counted(NamedTuple):
-    """Which numbers are kept: the name in rows → the environment's."""
+    """Which numbers are kept: name in result rows → name in the environment."""
 
     by_agent: dict[str, str]
     team: dict[str, str]
@@ -45,7 +45,7 @@ NOTHING = Counted({}, {})
 
 
 def told_in(infos: Any, agents: Sequence[str]) -> Told:
-    """Return the numbers that `infos` hold."""
+    """Return the numbers in `infos`."""
     if not isinstance(infos, Mapping):
         return Told([{} for _ in agents], {})
     entries = [infos.get(agent) for agent in agents]
@@ -59,7 +59,7 @@ def told_in(infos: Any, agents: Sequence[str]) -> Told:
 
 
 def counted_in(tried: Iterable[Told]) -> Counted:
-    """Return which numbers to keep, from all that was told in some steps; the first of equal names counts."""
+    """Return which numbers to keep, given those reported in some steps; of equal names, the first one counts."""
     counted = Counted({}, {})
     for told in tried:
         for raw in (name for each in told.by_agent for name in each):
@@ -76,7 +76,7 @@ def _keep(raw: str, names: dict[str, str], others: dict[str, str]) -> None:
 
 
 def safe_name(raw: str) -> str:
-    """Return the name that a number gets in rows."""
+    """Return the name that a number gets in result rows."""
     return PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", raw)[:LONGEST_NAME]
 
 
@@ -85,7 +85,7 @@ def _title(name: str) -> str:
 
 
 def note(told: Told, counted: Counted, by_agent: NDArray[Any], team: NDArray[Any]) -> None:
-    """Write down what was told: `by_agent` [agent, counter] and `team` [counter]; the rest stays as it is."""
+    """Copy reported numbers into `by_agent` [agent, counter] and `team` [counter]; others keep their values."""
     for column, raw in enumerate(counted.by_agent.values()):
         for agent, each in enumerate(told.by_agent):
             by_agent[agent, column] = each.get(raw, by_agent[agent, column])

@@ -12,11 +12,11 @@ it can be a static argument of `jit` and its methods can be `vmap`ped over keys,
 go through exactly the same code as random ones. After an outcome that ended the episode, the state has no
 meaning: call `reset` or `begin` again.
 
-An environment in which some actions are sometimes forbidden says so by `masks_actions`, and by `allowed_actions` in
-every state. A row without any allowed action means that the agent is absent: it takes action 0, whatever that does, and
-learns nothing from the step.
+An environment that sometimes forbids actions sets `masks_actions` and returns the mask of a state by `allowed_actions`.
+A row without any allowed action means that the agent is absent: it takes action 0, whatever that does, and learns
+nothing from the step.
 
-Where an action has several dimensions, `num_branches` says how many. Actions are [agent, branch] then, one choice in
+If actions have several dimensions, `num_branches` is their number. Actions are then [agent, branch], one choice in
 every dimension, and masks are [agent, branch, action].
 
 Axes: `[agent]`, `[agent, code]`, `[agent, action]`; nothing is batched here.
@@ -71,16 +71,17 @@ class Counters(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """A grid that agents walk on, whose observations start with their row and column."""
+    """A grid that agents walk on; their observations start with their row and column."""
 
     grid: tuple[int, int]  # (rows, columns)
     view: tuple[int, int]  # (rows, columns) of an agent's window
 
 
 class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
-    """A cooperative world with a fixed number of agents, discrete actions and a step limit.
+    """A cooperative environment with a fixed number of agents, discrete actions and a step limit.
 
-    Agents with fewer actions or shorter observations than others have both filled up, and the extra actions forbidden.
+    If agents differ in their number of actions or in the length of their observations, both are padded to the largest,
+    and the extra actions are forbidden.
     """
 
     id: str
@@ -88,12 +89,12 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
     episode_limit: int
     action_names: tuple[str, ...]
 
-    # Facts that the rest of the program reads from an environment.
+    # Properties that the rest of the program reads from an environment.
     family: ClassVar[str] = "other environments"  # the same for environments that differ only in size
     acts_as_one: ClassVar[bool] = False  # whether agents share weights and learn from the team's reward by default
-    # settings that suit this environment, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they reach
-    # every method that has action values and the setting; with "if_sharing." in front, those whose agents share; with
-    # "if_taught.", those whose newcomers share with experienced teachers
+    # settings that suit this environment, by preset: {"recommended": {"exploration": "epsilon-z-greedy"}}; they apply
+    # to every method with action values that has the setting; with the prefix "if_sharing.", only to methods whose
+    # agents share; with "if_taught.", only to those whose newcomers share with experienced teachers
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     # its painter: a class derived from `draw.painter.Painter`, or its location as module:Class
     painter: ClassVar[str | type | None] = None
@@ -105,25 +106,25 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
 
     @property
     def num_branches(self) -> int:
-        """Number of dimensions of an action, with `num_actions` choices each; for a single one arrays have no axis."""
+        """Number of dimensions of an action, with `num_actions` choices each; with 1, arrays have no branch axis."""
         return 1
 
     @property
     def choice_names(self) -> tuple[tuple[str, ...], ...]:
-        """What choices are called in every dimension of an action."""
+        """Names of the choices in every dimension of an action."""
         return (self.action_names,) * self.num_branches
 
     def name_of(self, chosen: NDArray[Any]) -> str:
-        """Return what an action is called, which is a choice or, in several dimensions, choices [branch]."""
+        """Return the name of an action: a single choice or, with several dimensions, choices [branch]."""
         return action_name(self.choice_names, chosen)
 
     @property
     def masks_actions(self) -> bool:
-        """Whether actions can be forbidden; where they cannot, programs know nothing of masks."""
+        """Whether actions can be forbidden; if not, programs are compiled without masks."""
         return False
 
     def allowed_actions(self, state: StateT) -> jax.Array:
-        """Return what every agent may do: bool [agent, action]; nothing at all for an agent that is absent."""
+        """Return every agent's allowed actions: bool [agent, action]; none at all for an absent agent."""
         del state
         return jnp.ones((self.num_agents, *branch_axis(self.num_branches), self.num_actions), bool)
 
@@ -154,7 +155,7 @@ class Environment(abc.ABC, Generic[LayoutT, StateT, DrawsT]):
 
     @property
     def num_places(self) -> int:
-        """Number of places that can come into view; 0 if observations do not say which are."""
+        """Number of places that can come into view; 0 if observations do not show which ones are in view."""
         return 0
 
     def places_in_view(self, codes: jax.Array) -> jax.Array:

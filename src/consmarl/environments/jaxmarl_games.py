@@ -31,10 +31,10 @@ PREFIX = "jaxmarl:"
 
 
 def jaxmarl_world(id: str, /, **settings: Any) -> CompiledWorld:
-    """Return JaxMARL's environment that an id names; `settings` go to it, but for `episode_limit` and `action_bins`,
-    which are ours.
+    """Return the JaxMARL environment with this id.
 
-    A `scenario` of SMAX and a `layout` of Overcooked are named by words.
+    `settings` are passed to it, except for `episode_limit` and `action_bins`, which are ours. A `scenario` of SMAX and
+    a `layout` of Overcooked are given by name.
     """
     package = _package(id)
     name = id.removeprefix(PREFIX)
@@ -54,7 +54,7 @@ def _package(id: str) -> Any:
 
 @contextlib.contextmanager
 def _in_silence() -> Iterator[None]:
-    """Let the package be imported: it prints, and puts Python's first streams in the place of those that are there."""
+    """Suppress output while the package is imported, and undo its replacement of the standard streams."""
     there = sys.stdout, sys.stderr, sys.__stdout__
     sys.stdout = sys.__stdout__ = io.StringIO()  # type: ignore[misc, assignment]
     try:
@@ -85,19 +85,19 @@ def _made(id: str, settings: tuple[tuple[str, Any], ...], bins: int | None) -> "
 
 @dataclass(frozen=True)
 class JaxMARLWorld(CompiledWorld):
-    """One of JaxMARL's environments as one of our worlds."""
+    """A JaxMARL environment, as one of our environments."""
 
     @property
     def game(self) -> "JaxMARLGame":
-        """What the package makes."""
+        """The package's environment."""
         return _made(self.id, self.settings, self.bins)
 
 
 class JaxMARLGame(Game):
-    """One of JaxMARL's environments."""
+    """A JaxMARL environment."""
 
     def __init__(self, id: str, env: Any, bins: int | None = None) -> None:
-        """Ask the environment for its facts."""
+        """Read the environment's agents, actions, step limit and mask function."""
         self.env = env
         self.agents = list(env.agents)
         self.num_agents = len(self.agents)
@@ -106,19 +106,19 @@ class JaxMARLGame(Game):
         self._masks = _mask_function(env)
 
     def reset(self, key: jax.Array) -> tuple[Any, Seen]:
-        """Begin an episode."""
+        """Start an episode."""
         observations, state = self.env.reset(key)
         return state, self._seen(observations, state)
 
     def step(self, key: jax.Array, state: Any, actions: jax.Array, num_steps: jax.Array) -> Stepped:
-        """Carry out a step, without the package's own way of beginning anew."""
+        """Perform one step, without the package's automatic reset."""
         chosen = {
             agent: _taken(own, actions[index])
             for index, (agent, own) in enumerate(zip(self.agents, self.actions.of_agents, strict=True))
         }
         observations, state, rewards, dones, _ = self.env.step_env(key, state, chosen)
         is_over = jnp.asarray(dones["__all__"], bool).reshape(())
-        # the package does not tell the end of a task from the end of time
+        # the package does not distinguish the end of a task from its time limit
         is_late = num_steps + 1 >= self.own_limit if self.own_limit else False
         gained = jnp.stack([jnp.asarray(rewards[agent], jnp.float32).reshape(()) for agent in self.agents])
         return Stepped(state, self._seen(observations, state), gained, is_over, is_over & ~jnp.asarray(is_late))
@@ -131,14 +131,14 @@ class JaxMARLGame(Game):
         return Seen(codes, [jnp.ravel(masks[agent]) > 0 for agent in self.agents])
 
     def pictures(self, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]] | None:
-        """Draw what JaxMARL has a visualiser for."""
+        """Yield pictures of states if JaxMARL has a visualiser for them; else return None."""
         from consmarl.environments.draw.packages import jaxmarl_pictures
 
         return jaxmarl_pictures(self.env, states)
 
 
 def _actions(id: str, space: Any, bins: int | None) -> AgentActions:
-    """Return the choices in a space, which the package has its own classes for."""
+    """Return the actions in a space, which is one of JaxMARL's own classes."""
     kind = type(space).__name__
     if kind == "Discrete":
         return discrete(int(space.n))
@@ -150,7 +150,7 @@ def _actions(id: str, space: Any, bins: int | None) -> AgentActions:
 
 
 def _taken(own: AgentActions, chosen: jax.Array) -> jax.Array:
-    """Return what an agent's choice, or choices [branch], stand for."""
+    """Return the environment's action for an agent's choice, or choices [branch]."""
     if own.shape is None:
         return chosen
     num_dimensions = len(own.counts)
@@ -159,17 +159,17 @@ def _taken(own: AgentActions, chosen: jax.Array) -> jax.Array:
 
 
 def _own_limit(env: Any) -> int | None:
-    """Return after how many steps the package ends an episode, where it says so."""
+    """Return the number of steps after which the package ends an episode; None if it does not say."""
     most = getattr(env, "max_steps", None)
     if most is None:
         return None
-    # MPE looks at the clock before it moves on, so that its episodes have one step more than they say
+    # MPE checks the limit before it increments its step count, so its episodes are one step longer than stated
     is_one_late = type(env).__module__.startswith("jaxmarl.environments.mpe")
     return int(most) + is_one_late
 
 
 def _mask_function(env: Any) -> Any:
-    """Return the function that tells what is allowed, if the environment has one."""
+    """Return the environment's function state → masks; None if it has none."""
     from jaxmarl.environments.multi_agent_env import MultiAgentEnv
 
     if type(env).get_avail_actions is not MultiAgentEnv.get_avail_actions:

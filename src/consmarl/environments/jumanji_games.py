@@ -1,7 +1,7 @@
 """Jumanji's environments for several agents: `--env jumanji:NAME`, by the names that the package registers.
 
-Observations differ in form, so each kind of environment has an entry that says which parts are an agent's own and which
-everybody sees. A reward that the package gives to the team as a whole is split evenly: its sum is the package's.
+Observations differ in form, so each kind of environment has an entry in `KINDS` that says which parts are an agent's
+own and which all agents see. A reward for the team as a whole is split evenly, so that the sum stays the same.
 """
 
 import functools
@@ -33,12 +33,12 @@ PREFIX = "jumanji:"
 
 @dataclass(frozen=True)
 class Kind:
-    """What we know of a kind of environment."""
+    """A kind of environment: its observations, actions and settings."""
 
-    own: tuple[str, ...]  # parts of an observation with a first axis of agents
+    own: tuple[str, ...]  # parts of an observation whose first axis is the agent
     actions: tuple[str, ...]
-    everybodys: tuple[str, ...] = ()
-    generator: Mapping[str, Any] = field(default_factory=dict)  # settings of what makes starts, and their defaults
+    everybodys: tuple[str, ...] = ()  # parts that all agents see
+    generator: Mapping[str, Any] = field(default_factory=dict)  # settings of the layout generator, with their defaults
 
 
 KINDS = {
@@ -63,7 +63,7 @@ KINDS = {
 
 
 def jumanji_world(id: str, /, **settings: Any) -> CompiledWorld:
-    """Return Jumanji's environment that an id names; `settings` go to it or to what makes its starts."""
+    """Return the Jumanji environment with this id; `settings` are passed to it or to its layout generator."""
     registered = _package(id).registered_environments()
     name = id.removeprefix(PREFIX)
     usable = sorted(each for each in registered if _kind_of(each) in KINDS)
@@ -96,9 +96,9 @@ def _made(id: str, settings: tuple[tuple[str, Any], ...]) -> "JumanjiGame":
     kind, given = KINDS[_kind_of(name)], dict(settings)
     of_generator = {each: given.pop(each) for each in list(given) if each in kind.generator}
     if "grid_size" in of_generator and "fov" in kind.generator:
-        of_generator.setdefault("fov", of_generator["grid_size"])  # all is in view, as it is by default
+        of_generator.setdefault("fov", of_generator["grid_size"])  # the whole grid is in view, as by default
     if of_generator:
-        # the class of the generator that the environment has by itself, with other settings
+        # the class of the environment's default generator, with other settings
         usual = made(id, functools.partial(package.make, name), {})
         generator = getattr(usual, "_generator", None) or usual.generator
         given["generator"] = made(id, type(generator), {**kind.generator, **of_generator})
@@ -107,19 +107,19 @@ def _made(id: str, settings: tuple[tuple[str, Any], ...]) -> "JumanjiGame":
 
 @dataclass(frozen=True)
 class JumanjiWorld(CompiledWorld):
-    """One of Jumanji's environments as one of our worlds."""
+    """A Jumanji environment, as one of our environments."""
 
     @property
     def game(self) -> "JumanjiGame":
-        """What the package makes."""
+        """The package's environment."""
         return _made(self.id, self.settings)
 
 
 class JumanjiGame(Game):
-    """One of Jumanji's environments for several agents."""
+    """A Jumanji environment for several agents."""
 
     def __init__(self, env: Any, kind: Kind) -> None:
-        """Ask the environment for its facts."""
+        """Read the environment's number of agents, actions and step limit."""
         self.env, self.kind = env, kind
         self.num_agents = int(env.num_agents)
         counts = np.asarray(env.action_spec.num_values).tolist()
@@ -128,16 +128,16 @@ class JumanjiGame(Game):
         self.own_limit = int(env.time_limit)
 
     def reset(self, key: jax.Array) -> tuple[Any, Seen]:
-        """Begin an episode."""
+        """Start an episode."""
         state, timestep = self.env.reset(key)
         return state, self._seen(timestep.observation)
 
     def step(self, key: jax.Array, state: Any, actions: jax.Array, num_steps: jax.Array) -> Stepped:
-        """Carry out a step; the package keeps its chances in the state."""
+        """Perform one step; `key` is not needed, because the package keeps its random key in the state."""
         del key, num_steps
         state, timestep = self.env.step(state, actions.astype(jnp.int32))
         is_over = timestep.last()
-        # a discount of 0 is the end of the task, another one that of time
+        # a discount of 0 means that the task is over, any other that time ran out
         terminated = is_over & jnp.all(timestep.discount == 0)
         return Stepped(state, self._seen(timestep.observation), self._rewards(timestep.reward), is_over, terminated)
 
@@ -153,7 +153,7 @@ class JumanjiGame(Game):
         return Seen(codes, [observation.action_mask[agent] for agent in range(self.num_agents)])
 
     def pictures(self, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]] | None:
-        """Draw as Jumanji's own viewer does."""
+        """Yield pictures of states by Jumanji's own viewer; return None if it has none that suits."""
         from consmarl.environments.draw.packages import jumanji_pictures
 
         return jumanji_pictures(self.env, states)

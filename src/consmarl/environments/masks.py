@@ -1,7 +1,7 @@
-"""Which actions are allowed, as arrays: bool [..., action].
+"""Action masks: bool [..., action], True where an action is allowed.
 
-An agent that may do nothing at all is absent. It takes action 0 all the same, because arrays have a place for it, and
-whoever learns leaves that step out.
+An agent without any allowed action is absent. It still takes action 0, because arrays have an entry for it, and
+learners leave that step out.
 """
 
 import jax
@@ -11,29 +11,29 @@ NOTHING = 0  # the action that absent agents take
 
 
 def is_present(allowed: jax.Array) -> jax.Array:
-    """Return where an agent is there, which is where it may do something: bool [...]."""
+    """Return where an agent is present, that is, has an allowed action: bool [...]."""
     return jnp.any(allowed, axis=-1)
 
 
 def choices(allowed: jax.Array) -> jax.Array:
-    """Return among what to choose: what is allowed, and `NOTHING` for those who are absent."""
+    """Return the actions to choose from: the allowed ones, or `NOTHING` for absent agents: bool [..., action]."""
     is_nothing = jnp.arange(allowed.shape[-1]) == NOTHING
     return allowed | (~is_present(allowed)[..., None] & is_nothing.reshape((1,) * (allowed.ndim - 1) + (-1,)))
 
 
 def only_allowed(values: jax.Array, allowed: jax.Array | None) -> jax.Array:
-    """Return values of actions, −∞ for those that are forbidden; None forbids nothing."""
+    """Return action values with −∞ for forbidden actions; with None, nothing is forbidden."""
     return values if allowed is None else jnp.where(allowed, values, -jnp.inf)
 
 
 def draw_allowed(key: jax.Array, allowed: jax.Array) -> jax.Array:
-    """Draw uniformly among what is allowed, of which there has to be something: int32 [...]."""
+    """Draw uniformly among the allowed actions, of which there must be at least one: int32 [...]."""
     number = jax.random.randint(key, allowed.shape[:-1], 0, jnp.sum(allowed, axis=-1))
     return nth_allowed(allowed, number)
 
 
 def nth_allowed(allowed: jax.Array, number: jax.Array) -> jax.Array:
-    """Return the allowed action with this number, counted from 0: int32 [...]."""
+    """Return the allowed action with this number, counting allowed actions from 0: int32 [...]."""
     return jnp.argmax(jnp.cumsum(allowed, axis=-1) > number[..., None], axis=-1).astype(jnp.int32)
 
 

@@ -1,4 +1,4 @@
-"""Observations of environments that step in Python: which can be learned from, and where masks lie in them."""
+"""Observations of environments that step in Python: which ones can be learned from, and how masks are split off."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,17 +8,17 @@ from gymnasium import spaces
 
 from consmarl.errors import UsageError
 
-NUMBERS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)  # that observations may consist of
-OBSERVATION, ACTION_MASK = "observation", "action_mask"  # of a Dict that holds both, as PettingZoo has it
+NUMBERS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)  # possible parts of an observation
+OBSERVATION, ACTION_MASK = "observation", "action_mask"  # keys of a Dict with both, PettingZoo's convention
 
 
 def holds_mask(space: Any) -> bool:
-    """Whether an observation is a Dict of what is seen and of what is allowed."""
+    """Return whether an observation space is a Dict that contains an action mask besides the observation."""
     return isinstance(space, spaces.Dict) and ACTION_MASK in space.spaces and len(space.spaces) > 1
 
 
 def without_mask(shown: Any) -> Any:
-    """Return what is seen, without what is allowed; of a space as well as of an observation."""
+    """Return an observation, or an observation space, without its action mask."""
     names = getattr(shown, "spaces", shown)
     if not isinstance(names, Mapping) or ACTION_MASK not in names or len(names) == 1:
         return shown
@@ -29,7 +29,7 @@ def without_mask(shown: Any) -> Any:
 
 
 def largest_observation(id: str, each: list[Any]) -> int:
-    """Return the length of the longest observation once it is flat; what cannot be learned from is refused."""
+    """Return the length of the longest flattened observation; refuse spaces that cannot be learned from."""
     for part in (part for space in each for part in _parts(space)):
         if not isinstance(part, NUMBERS):
             raise UsageError(
@@ -45,7 +45,7 @@ def largest_observation(id: str, each: list[Any]) -> int:
 
 
 def _parts(space: Any) -> Iterator[Any]:
-    """Yield what an observation consists of, however deep it is nested."""
+    """Yield the parts of an observation space that are not Dicts or Tuples themselves, at any depth."""
     if not isinstance(space, spaces.Dict | spaces.Tuple):
         yield space
         return

@@ -1,7 +1,7 @@
-"""Ids of environments that other packages have written in JAX: `jaxmarl:NAME`, `jumanji:NAME`.
+"""Ids of JAX environments from other packages: `jaxmarl:NAME`, `jumanji:NAME`.
 
-A file may name one. What is imported is one of these two packages, whatever the file says, and what is made is
-something that the package itself has registered: docs and arguments are in SECURITY.md.
+Unlike other third-party ids, they may come from a file: only these two packages can be imported, and only environments
+that the package itself has registered can be created. SECURITY.md explains why this is safe.
 """
 
 from typing import Any
@@ -10,12 +10,12 @@ PREFIXES = ("jaxmarl:", "jumanji:")
 
 
 def is_of_package(id: str) -> bool:
-    """Whether an id names an environment of another package that is compiled as ours are."""
+    """Return whether an id names an environment of another package that is compiled like ours."""
     return id.startswith(PREFIXES)
 
 
 def package_world(id: str, /, **settings: Any) -> Any:
-    """Return the environment that an id names; the package loads now, and not before."""
+    """Return the environment with this id; its package is imported only now."""
     if id.startswith("jaxmarl:"):
         from consmarl.environments.jaxmarl_games import jaxmarl_world
 

@@ -26,13 +26,13 @@ RESET_OPTIONS = ("layout", "draws")
 
 
 class Moment(NamedTuple):
-    """The visible result of a reset or a step, and the key for the next, computed in one call."""
+    """The result of a reset or a step, and the key for the next one, computed in one call."""
 
     key: jax.Array
     state: Any
     observations: jax.Array  # float32 [agent, observation]
     outcome: Outcome | None
-    allowed: Any = None  # bool [agent, action]; None where nothing is forbidden
+    allowed: Any = None  # bool [agent, action]; None if actions are never forbidden
 
 
 def _moment(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, outcome: Outcome | None) -> Moment:
@@ -40,7 +40,7 @@ def _moment(world: GridWorld[Any, Any, Any], key: jax.Array, state: Any, outcome
     return Moment(key, state, world.observe(state) * world.observation_scale[None, :], outcome, allowed)
 
 
-# One compilation serves all instances of equal environments, which are their own hashable description.
+# Environments are hashable, so one compilation serves all equal instances.
 @functools.partial(jax.jit, static_argnums=0)
 def _reset(world: GridWorld[Any, Any, Any], key: jax.Array, layout: Any) -> Moment:
     key_next, key_layout = jax.random.split(key)
@@ -63,9 +63,9 @@ def _counters(world: GridWorld[Any, Any, Any], state: Any) -> Any:
 class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     """An environment behind PettingZoo's parallel interface.
 
-    Observations are float32; `infos` hold the team's reward in every step, and at the end of an episode what was
-    achieved (`gold_mined`, `opened`, `apples_eaten`, …): an agent's own where the world keeps it by agent. Where the
-    world forbids actions, `infos[agent]["action_mask"]` says what is allowed.
+    Observations are float32. `infos` hold the team's reward in every step and, at the end of an episode, the counters
+    (`gold_mined`, `opened`, `apples_eaten`, …): the agent's own if the environment counts by agent, else the team's. If
+    the environment forbids actions, `infos[agent]["action_mask"]` says which are allowed.
     """
 
     def __init__(self, world: GridWorld[Any, Any, Any], render_mode: str | None = None) -> None:
@@ -106,7 +106,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Discrete:
-        """Return the space of an agent's actions, which `world.action_names` names."""
+        """Return the space of an agent's actions; their names are `world.action_names`."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
@@ -117,7 +117,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         """
         options = options or {}
         for name in options:
-            # PettingZoo allows unknown options; but a typo in one of ours should not go unnoticed
+            # PettingZoo allows unknown options, but a typo in one of ours should not go unnoticed
             if name not in RESET_OPTIONS and difflib.get_close_matches(str(name), RESET_OPTIONS):
                 raise UsageError(f"reset has no option {name!r}: {nearest(str(name), RESET_OPTIONS)}")
         layout = self.world.layout_from(options["layout"]) if "layout" in options else None
@@ -133,7 +133,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
     def step(
         self, actions: dict[str, int]
     ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
-        """Let all agents act at once."""
+        """Perform one step, in which all agents act at once."""
         if not self.agents:
             raise UsageError("no episode is under way: call reset() before step().")
         assert self._moment is not None
@@ -190,7 +190,7 @@ class WorldParallelEnv(ParallelEnv):  # type: ignore[misc]
         return {name: values[index] for name, values in achieved.per_agent.items()} | achieved.team
 
     def _masks(self) -> Infos:
-        """Return what each agent may do, as PettingZoo has it; nothing where nothing is ever forbidden."""
+        """Return each agent's action mask in PettingZoo's format; empty dicts if actions are never forbidden."""
         allowed = self._present().allowed
         if allowed is None:
             return {agent: {} for agent in self.possible_agents}

@@ -65,7 +65,7 @@ def play(world: Environment[Any, Any, Any], key: jax.Array, actions: jax.Array) 
 
 @functools.partial(jax.jit, static_argnums=0)
 def play_at_random(world: Environment[Any, Any, Any], key: jax.Array) -> tuple[Trajectory, jax.Array]:
-    """Play uniformly among what is allowed, on a random layout; return the actions, int32 [step, agent], too."""
+    """Play uniformly random allowed actions on a random layout; also return the actions, int32 [step, agent]."""
     key_layout, key_steps = jax.random.split(key)
     start = world.reset(key_layout)
 
@@ -80,6 +80,6 @@ def play_at_random(world: Environment[Any, Any, Any], key: jax.Array) -> tuple[T
 
 
 def random_actions(world: Environment[Any, Any, Any], key: jax.Array) -> jax.Array:
-    """Draw an episode's actions uniformly, where nothing is forbidden: int32 [step, agent, …]."""
+    """Draw an episode's actions uniformly, for environments without masks: int32 [step, agent, …]."""
     shape = (world.episode_limit, world.num_agents, *branch_axis(world.num_branches))
     return jax.random.randint(key, shape, 0, world.num_actions)

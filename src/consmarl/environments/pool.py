@@ -1,8 +1,9 @@
-"""Copies of an environment in several processes, each of which plays some of them.
+"""Copies of an environment in several worker processes, each of which plays some of them.
 
-Who plays what makes no difference: an episode depends on its seed and on what agents do. Processes are started afresh
-(never forked from this one, which has JAX's threads), import what this one has imported and confirmed, hear nothing of
-Ctrl-C, and end when this one does, however it ends. See docs/decisions/0018-python-environments.md.
+The number of workers does not change results: an episode depends only on its seed and on the agents' actions. Workers
+are started afresh (never forked from this process, which has JAX's threads), import the environment that this process
+has imported and the user has confirmed, ignore Ctrl-C, and end when this process does, however it ends. See
+docs/decisions/0018-python-environments.md.
 """
 
 import ast
@@ -30,9 +31,9 @@ SECONDS_TO_CLOSE = 2.0  # for an environment to close by itself
 
 
 def side_by_side(world: ForeignWorld, num_envs: int, num_workers: int | None = None) -> SideBySide:
-    """Return copies of an environment: by default one process for each core that is available to this one.
+    """Return copies of an environment, by default distributed over one worker per available core.
 
-    With 0 workers, and where the environment cannot be made in another process, all copies are in this one.
+    With 0 workers, or if the environment cannot be created in another process, all copies are in this process.
     """
     if num_envs == 1:
         return Copies([world])
@@ -43,14 +44,14 @@ def side_by_side(world: ForeignWorld, num_envs: int, num_workers: int | None = N
 
 
 def num_cores() -> int:
-    """Return how many cores this process may use; 1 where processes cannot be handed a socket."""
+    """Return the number of cores this process may use; 1 if the system cannot pass sockets to child processes."""
     if os.name != "posix":
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _can_be_told(recipe: Recipe) -> bool:
-    """Return whether settings can be written down and read again; not every object in Python can."""
+    """Return whether the settings survive being written as text and read back, which not all Python objects do."""
     try:
         return bool(ast.literal_eval(repr(recipe.settings)) == recipe.settings)
     except (ValueError, SyntaxError):
@@ -64,10 +65,10 @@ class _Worker(NamedTuple):
 
 
 class Pool:
-    """Copies in other processes."""
+    """Copies in worker processes."""
 
     def __init__(self, world: ForeignWorld, recipe: Recipe, num_envs: int, num_workers: int) -> None:
-        """Start the processes, and wait until all are ready."""
+        """Start the workers and wait until all are ready."""
         self.world, self.num_envs = world, num_envs
         self._id = recipe.id
         self._rows: Rows = np.zeros(num_envs, row_type(world))
@@ -87,26 +88,26 @@ class Pool:
                 self._await_ready(each)
 
     def reset(self, seeds: Sequence[int]) -> Rows:
-        """Begin an episode with each seed."""
+        """Start an episode with each seed."""
         padded = np.full(self.num_envs, worker.NO_SEED, np.int64)
         padded[: len(seeds)] = seeds
         return self._asked(worker.RESET, padded)
 
     def step(self, actions: NDArray[Any]) -> Rows:
-        """Step every copy whose episode goes on."""
+        """Step every copy whose episode is not over."""
         return self._asked(worker.STEP, np.ascontiguousarray(actions, self._actions.base))
 
     def close(self) -> None:
-        """End the processes."""
+        """End the workers."""
         self._ending()
 
     @property
     def pids(self) -> list[int]:
-        """The processes' numbers."""
+        """The workers' process ids."""
         return [each.process.pid for each in self._workers]
 
     def _asked(self, what: bytes, of_each: NDArray[Any]) -> Rows:
-        """Send every process its part of an array, one message each, and return what all answer."""
+        """Send every worker its part of an array, in one message each, and return the rows that all of them send."""
         with self._ending_on_failure():
             for each in self._workers:
                 self._send(each, what + of_each[each.rows].tobytes())
@@ -119,7 +120,7 @@ class Pool:
 
     @contextmanager
     def _ending_on_failure(self) -> Iterator[None]:
-        """End all processes if anything goes wrong, an interrupt included: answers would be mistaken for later ones."""
+        """End all workers on any failure or interrupt: pending answers would be taken for those to later messages."""
         try:
             yield
         except BaseException as error:
@@ -171,13 +172,13 @@ def _started(rows: slice) -> _Worker:
             stdin=subprocess.PIPE,  # held open as long as this process lives
             env=os.environ | {"PYTHONPATH": python_path()},
             pass_fds=(theirs.fileno(),),
-            process_group=0,  # Ctrl-C is for this process alone, which then finishes its chunk
+            process_group=0,  # Ctrl-C reaches only this process, which then finishes its chunk
         )
     return _Worker(process, ours, rows)
 
 
 def _end(workers: list[_Worker]) -> None:
-    """Hang up, and end whoever does not close in time."""
+    """Close the channels, and kill workers that do not exit in time."""
     for each in workers:
         each.channel.close()
     for each in workers:

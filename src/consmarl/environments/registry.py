@@ -1,4 +1,4 @@
-"""Environments by name: an id stands for a class and the settings that differ from the class's defaults."""
+"""Environments by name: an id stands for a class and the settings in which it differs from the class's defaults."""
 
 import re
 from collections.abc import Mapping
@@ -48,12 +48,12 @@ def register_world(
     presets: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     **settings: Any,
 ) -> None:
-    """Register an environment under an id: for the command line, configurations, sweeps, reports and the viewer.
+    """Register an environment under an id, for the command line, configurations, sweeps, reports and the viewer.
 
     `world` is a frozen dataclass derived from `Environment`, or from `GridWorld` or `WalkerWorld`, which do most of the
-    work on a grid. Its fields are parameters, `--set NAME=VALUE`; `settings` are those in which this id differs from
-    the class's defaults. Class attributes (`family`, `acts_as_one`, `presets`, `painter`) decide how it is trained and
-    drawn; `presets` adds settings for runs with this id only.
+    work for grids. Its fields are parameters, `--set NAME=VALUE`; `settings` are the values in which this id differs
+    from the class's defaults. Class attributes (`family`, `acts_as_one`, `presets`, `painter`) decide how it is trained
+    and drawn; `presets` adds settings for runs with this id only.
     """
     what = f"the world {id!r}"
     check_record(what, world, Environment)
@@ -71,8 +71,8 @@ register_world(
     "pgm-6ag",
     GoldMiner,
     "Patient Gold Miner: 6 agents, 12×12, gold after 10 paid steps (easier)",
-    # 3,000 episodes: within the default 1,000, some agents never meet gold
-    # unless those who have met it can tell the others
+    # 3,000 episodes: within the default 1,000, some agents never find gold
+    # unless agents that have found it can advise the others
     presets={"recommended": {"epsilon_anneal_steps": 150_000, "if_sharing.epsilon_anneal_steps": 50_000}},
 )
 register_world(
@@ -89,12 +89,12 @@ register_world("cleanup", Cleanup, "Cleanup: 4 agents, apples grow only while th
 
 
 def can_be_drawn(id: str) -> bool:
-    """Whether one of our painters paints the world with this id."""
+    """Return whether the environment with this id has a painter."""
     return id in WORLDS and WORLDS[id].world.painter is not None
 
 
 def world_ids() -> tuple[str, ...]:
-    """Return the ids that `make` knows."""
+    """Return the ids of all registered environments."""
     return tuple(WORLDS)
 
 

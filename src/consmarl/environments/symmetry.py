@@ -1,6 +1,6 @@
 """Symmetries of environments: mirrored and rotated grids.
 
-A mirrored episode is also a valid episode, and learners can learn from it like from any other.
+A mirrored episode is also a valid episode, and learners can learn from it as from any other.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ Pair = tuple[int, int]
 class Symmetry(NamedTuple):
     """How observations and actions are transformed."""
 
-    codes: tuple[int, ...]  # the index of the code that moves to each place
-    counts_down: tuple[int, ...]  # places whose new code is its limit minus the old one
-    actions: tuple[int, ...]  # what each action becomes
+    codes: tuple[int, ...]  # for each position, the index of the code that moves there
+    counts_down: tuple[int, ...]  # positions whose new code is its limit minus the old one
+    actions: tuple[int, ...]  # the action that each action becomes
 
 
 def grid_symmetries(

@@ -1,8 +1,8 @@
-"""Find the Treasure (FT): boxes that take two agents to open, one of which, a red one, holds the treasure.
+"""Find the Treasure (FT): it takes two agents to open a box, and one of the red boxes holds the treasure.
 
 Opening costs the team at once, so searching looks bad until the treasure is found. Every yellow box holds a coin;
-one red box holds the treasure. Pick-ups are processed before openings, so nothing is taken in the step that uncovers
-it. Green boxes (FT-multi) are a second set like the red ones, with their own treasure.
+one red box holds the treasure. Pick-ups are processed before openings, so an item cannot be taken in the step that
+uncovers it. Green boxes (FT-multi) are a second set like the red ones, with their own treasure.
 """
 
 from collections.abc import Mapping
@@ -47,11 +47,11 @@ class TreasureLayout(NamedTuple):
 
 
 class TreasureState(NamedTuple):
-    """A moment of an episode; boxes are in the order yellow, red, green."""
+    """The state at one step of an episode; boxes are in the order yellow, red, green."""
 
     agents: jax.Array  # int32 [agent, 2]
     boxes: jax.Array  # int32 [box, 2]
-    has_item: jax.Array  # bool [box], whether it held something at the start
+    has_item: jax.Array  # bool [box], whether it held an item at the start
     opened: jax.Array  # bool [box]
     taken: jax.Array  # bool [box]
     num_steps: jax.Array  # int32
@@ -199,7 +199,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         reward = (gain / self.num_agents - self.step_cost).astype(jnp.float32)
         return state, Outcome(
             rewards=jnp.broadcast_to(reward, (self.num_agents,)),
-            terminated=jnp.zeros((), bool),  # it continues when everything is found
+            terminated=jnp.zeros((), bool),  # the episode continues even when everything is found
             truncated=state.num_steps >= self.episode_limit,
         )
 
@@ -216,7 +216,7 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
         return self._codes(state.agents, state.num_steps, state.boxes, closed + items)
 
     def counters(self, state: TreasureState) -> Counters:
-        """Return boxes opened and items taken: box by box, and summed by kind."""
+        """Return boxes opened and items taken, both for every box and summed by kind."""
         kinds = np.array(self.kind_of_box, dtype=object)
         summed = {f"{kind}_opened": state.opened[kinds == kind].sum() for kind in KINDS if kind in kinds}
         is_coin = kinds == "yellow"
@@ -233,5 +233,5 @@ class FindTreasure(WalkerWorld[TreasureLayout, TreasureState]):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Declare the counters: every yellow box holds a coin, and each of the other sets one treasure."""
+        """Declarations of the counters: every yellow box holds a coin, and each of the other sets one treasure."""
         return treasure_metrics({kind: count for kind, count in self.box_counts.items() if count})

@@ -1,8 +1,8 @@
-"""Ids named by files and ids named by users: only the latter may be imported.
+"""Distinguish ids named by files from ids named by users: only the latter may be imported.
 
-An id read from a file is a `NamedByFile`, wherever it is passed on to, and `foreign_world`, the only place that imports
-whatever an id names, refuses it. A command that reads files is therefore safe by default: its author has to pass on the
-user's consent, as `trust`, to change that.
+An id read from a file is a `NamedByFile` and stays one wherever it is passed. `foreign_world`, the only function that
+imports the module an id names, refuses it. A command that reads files is therefore safe by default; to import, it must
+pass on the user's consent as `trust`.
 """
 
 import shlex
@@ -18,20 +18,20 @@ MOST_SHOWN = 200  # characters of an id in a message
 
 
 class NamedByFile(str):
-    """A name from a file that no user has confirmed; as text it is like any other."""
+    """A name from a file that the user has not confirmed; otherwise it behaves like any string."""
 
     file: str
     option: str
 
     def __new__(cls, name: str, file: str = "a file", option: str = "--env") -> "NamedByFile":
-        """Mark a name; `option` is how a user would confirm it."""
+        """Mark a name; `option` is the command-line option with which a user can confirm it."""
         marked = super().__new__(cls, name)
         marked.file, marked.option = file, option
         return marked
 
 
 def confirmed(name: str, trust: Trust, file: str) -> str:
-    """Return the id that a file names: as a plain string if the user has agreed, or else marked."""
+    """Return the id that a file names: as a plain string if the user has agreed, else marked."""
     if isinstance(trust, str) and trust and trust != name:
         raise UsageError(f"{file} names the environment {_shown(name)}, and not {_shown(trust)}.")
     return str(name) if trust else NamedByFile(name, file)
@@ -64,5 +64,5 @@ def refuse_unconfirmed(id: str) -> None:
 
 
 def _shown(id: str) -> str:
-    """Return an id as it can safely be typed, whatever it contains: people copy messages into a shell."""
+    """Return an id quoted for a shell, whatever it contains: users copy messages into a shell."""
     return shlex.quote(id) if id.isprintable() and len(id) <= MOST_SHOWN else f"{id[:MOST_SHOWN]!r}…"

@@ -1,6 +1,7 @@
-"""Gymnasium environments for teams, as PettingZoo has them: observations and actions are tuples, one entry per agent.
+"""Gymnasium environments for teams, as PettingZoo `ParallelEnv`s.
 
-Level-based foraging (package `lbforaging`) and the multi-robot warehouse (`rware`) are written in this way.
+Their observations and actions are tuples with one entry per agent, as in level-based foraging (package `lbforaging`)
+and the multi-robot warehouse (`rware`).
 """
 
 import inspect
@@ -15,11 +16,11 @@ from consmarl.environments.importing import imported, refuse_standard_library
 from consmarl.environments.infos import TEAM
 from consmarl.errors import UsageError
 
-LIMITS = ("max_episode_steps", "max_steps")  # what packages call the length of an episode
+LIMITS = ("max_episode_steps", "max_steps")  # names that packages use for the length of an episode
 
 
 class TupleParallelEnv(ParallelEnv):  # type: ignore[misc]
-    """A registered Gymnasium environment of tuples, named MODULE:ID; importing the module registers it."""
+    """A registered Gymnasium environment with tuple spaces, named MODULE:ID; importing the module registers it."""
 
     metadata: ClassVar[dict[str, Any]] = {"name": "gymnasium"}
 
@@ -37,7 +38,7 @@ class TupleParallelEnv(ParallelEnv):  # type: ignore[misc]
         self.render_mode = settings.get("render_mode")
         if (
             example and self.render_mode == "rgb_array"
-        ):  # the packages that we know are told when they draw, and warn here
+        ):  # lbforaging and rware take the mode in `render`, and warn if they get it here
             settings = {name: value for name, value in settings.items() if name != "render_mode"}
         self.game = cast(Any, gymnasium.make(id, disable_env_checker=True, **settings))
         for space in (self.game.action_space, self.game.observation_space):
@@ -68,13 +69,13 @@ class TupleParallelEnv(ParallelEnv):  # type: ignore[misc]
         return self._by_agent(observations), self._infos(info)
 
     def step(self, actions: dict[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """Let every player act at once."""
+        """Perform one step, in which all agents act at once."""
         everyone = self.agents
         observations, rewards, is_over, is_late, info = self.game.step([actions[agent] for agent in everyone])
         is_solved = self._is_solved(bool(is_over))
         if is_over or is_late:
             self.agents = []
-        if np.ndim(rewards) == 0:  # the team's as a whole
+        if np.ndim(rewards) == 0:  # one reward for the whole team
             rewards = np.full(len(everyone), rewards / len(everyone))
         return (
             self._by_agent(observations),
@@ -85,26 +86,26 @@ class TupleParallelEnv(ParallelEnv):  # type: ignore[misc]
         )
 
     def render(self) -> Any:
-        """Return a picture; older packages want to be told that it is not for a window."""
+        """Return a picture; older packages take the render mode as an argument."""
         draw = self.game.unwrapped.render
         return draw(mode=self.render_mode) if "mode" in inspect.signature(draw).parameters else self.game.render()
 
     def close(self) -> None:
-        """Close the game."""
+        """Close the wrapped environment."""
         self.game.close()
 
     def _forget(self) -> None:
-        """Remove what the last episode left behind although a seed is given."""
+        """Remove state of the last episode that the environment's own reset would leave behind."""
 
     def _is_solved(self, is_over: bool) -> bool:
-        """Return whether the task is over, and not only its time."""
+        """Return whether the task itself is over, rather than only its time limit reached."""
         return is_over
 
     def _by_agent(self, values: Any) -> dict[str, Any]:
         return dict(zip(self.possible_agents, values, strict=True))
 
     def _infos(self, info: Any) -> dict[str, Any]:
-        """Return the game's one info as the team's."""
+        """Return the environment's single info dict as the team's entry."""
         return {agent: {} for agent in self.possible_agents} | {TEAM: info}
 
 
@@ -120,7 +121,7 @@ class ForagingParallelEnv(TupleParallelEnv):
             player.position = None  # otherwise the positions at the end of the last episode would stay blocked
 
     def _is_solved(self, is_over: bool) -> bool:
-        del is_over  # the game reports its time limit as termination, too
+        del is_over  # the environment also reports its time limit as termination
         return not self.game.unwrapped.field.any()
 
 
@@ -132,5 +133,5 @@ class WarehouseParallelEnv(TupleParallelEnv):
         self._create("rware", id, settings, example="rware-tiny-2ag-v2")
 
     def _is_solved(self, is_over: bool) -> bool:
-        del is_over  # deliveries never end: what the game reports as termination is its time limit
+        del is_over  # deliveries never end: the environment reports its time limit as termination
         return False

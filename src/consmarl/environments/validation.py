@@ -1,4 +1,4 @@
-"""Validation of user input: parameters of environments and fixed layouts, each with one clear message."""
+"""Validation of user input (parameters of environments and fixed layouts), with one clear message for each error."""
 
 import operator
 from collections.abc import Collection, Mapping
@@ -72,7 +72,7 @@ def positive(name: str, value: object) -> float:
 
 
 def at_least(least: int) -> Check:
-    """Return a check for whole numbers from `least` on."""
+    """Return a check for whole numbers of at least `least`."""
     return Check(lambda name, value: whole_number(name, value, least=least))
 
 
@@ -102,7 +102,7 @@ def odd_pair(name: str, value: object) -> tuple[int, int]:
 
 
 def room_for(grid: tuple[int, int], things: Mapping[str, int]) -> None:
-    """Check that all things fit on distinct cells."""
+    """Check that all objects fit on distinct cells; `things` are their numbers by kind."""
     num_cells, num_things = grid[0] * grid[1], sum(things.values())
     if num_things > num_cells:
         listed = " + ".join(f"{count} {name}" for name, count in things.items() if count)
@@ -142,7 +142,7 @@ def cells(name: str, value: object, count: int, grid: tuple[int, int]) -> Cells:
 
 
 def distinct(groups: Mapping[str, Cells]) -> None:
-    """Check that no two things share a cell."""
+    """Check that no two objects share a cell."""
     taken: dict[tuple[Any, ...], str] = {}
     for name, group in groups.items():
         for cell in map(tuple, group.tolist()):
@@ -152,7 +152,7 @@ def distinct(groups: Mapping[str, Cells]) -> None:
 
 
 def index_into(group: str, name: str, description: Mapping[str, Any], count: int) -> int:
-    """Return `description[name]` as an index into a group of `count` things."""
+    """Return `description[name]` as an index into a group of `count` objects."""
     index = whole_number(f"layout {name!r}", description[name], least=0)
     if index >= max(count, 1):
         raise UsageError(f"layout {name!r} is an index into {group!r} and can be at most {count - 1}, not {index}.")

@@ -1,7 +1,7 @@
-"""A process that plays some of a pool's copies. It knows nothing of JAX, and ends with the process that started it.
+"""A worker process, which plays some of a pool's copies. It does not use JAX, and ends when its parent process does.
 
-Messages are bytes of fixed types (`copies.row_type`, `copies.action_type`), except for the first one, which says what
-to play, and a failure, which is a sentence.
+Messages are bytes of fixed types (`copies.row_type`, `copies.action_type`), except for the first one, a text that
+describes the environment, and failures, which are error messages.
 """
 
 import ast
@@ -27,13 +27,13 @@ LONGEST = 500  # characters of an environment's own error message
 
 
 def receive(channel: socket.socket, count: int) -> bytearray:
-    """Return this many bytes; fewer if the other side has gone."""
+    """Return `count` bytes; fewer if the other side has closed the connection."""
     data = bytearray(count)
     return data[: receive_into(channel, memoryview(data))]
 
 
 def receive_into(channel: socket.socket, view: memoryview) -> int:
-    """Fill a buffer, and return how much of it could be filled before the other side went."""
+    """Fill a buffer; return the number of bytes received, fewer if the other side has closed the connection."""
     filled = 0
     while filled < len(view) and (num_new := channel.recv_into(view[filled:])):
         filled += num_new
@@ -41,20 +41,20 @@ def receive_into(channel: socket.socket, view: memoryview) -> int:
 
 
 def framed(text: str) -> bytes:
-    """Return a text behind its length."""
+    """Return a text as bytes, preceded by its length."""
     data = text.encode(errors="replace")
     return struct.pack("<I", len(data)) + data
 
 
 def receive_text(channel: socket.socket) -> str:
-    """Return a text that was framed; an empty one if the other side has gone."""
+    """Return a text sent by `framed`; an empty one if the other side has closed the connection."""
     head = receive(channel, 4)
     return receive(channel, struct.unpack("<I", head)[0]).decode() if len(head) == 4 else ""
 
 
 def main() -> None:
-    """Play until the other side hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process decides what an interrupt means
+    """Play until the parent closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with socket.socket(fileno=int(sys.argv[1])) as channel:
         setup = receive_text(channel)
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of the input, which the parent holds open as long as it lives."""
+    """Exit when standard input closes, which the parent holds open as long as it lives."""
     os.read(0, 1)
     os._exit(1)
 
@@ -82,7 +82,7 @@ def _play(channel: socket.socket, setup: dict[str, Any]) -> None:
                 data = receive(channel, kind.itemsize * copies.num_envs)
                 rows = copies.step(np.frombuffer(data, kind.base).reshape(copies.num_envs, *kind.shape))
             channel.sendall(DONE + rows.tobytes())
-    except Exception as error:  # noqa: BLE001 - whatever an environment raises is told to the user
+    except Exception as error:  # noqa: BLE001 - any exception of an environment is reported to the user
         _tell(channel, setup["id"], error)
     finally:
         if copies is not None:
@@ -90,7 +90,7 @@ def _play(channel: socket.socket, setup: dict[str, Any]) -> None:
 
 
 def _copies(setup: dict[str, Any]) -> Copies:
-    """Make what the parent has made before, after the user had agreed to it."""
+    """Create copies of the environment that the parent has created before, with the user's consent."""
     worlds = [foreign_world(setup["id"], **setup["settings"]) for _ in range(setup["num_envs"])]
     for world in worlds:
         world.counted = Counted(setup["by_agent"], setup["team"])
@@ -100,12 +100,12 @@ def _copies(setup: dict[str, Any]) -> Copies:
 def _tell(channel: socket.socket, id: str, error: Exception) -> None:
     try:
         channel.sendall(FAILED + framed(sentence(id, error)))
-    except OSError:  # nobody is left to be told
+    except OSError:  # the parent has gone
         return
 
 
 def sentence(id: str, error: Exception) -> str:
-    """Return what went wrong in an environment."""
+    """Return an error message about an environment's exception."""
     if isinstance(error, UsageError):
         return str(error)
     text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST].rstrip(".: ")

@@ -1,1 +1,1 @@
-"""Learning methods: episodes in, parameters out. Learners know nothing of sharing."""
+"""Learning methods: episodes in, parameters out. Learners are independent of sharing."""

@@ -1,4 +1,4 @@
-"""Weights averaged over updates, which are steadier than the newest ones."""
+"""Averages of weights over updates, which are steadier than the newest weights."""
 
 from typing import TypeVar
 
@@ -12,6 +12,6 @@ SHARE_OF_UPDATES, MOST_UPDATES = 0.1, 2000
 
 
 def averaged_after(averaged: TreeT, online: TreeT, num_updates: jax.Array) -> TreeT:
-    """Return the exponential average after an update that was preceded by `num_updates` others."""
+    """Return the exponential moving average after an update that was preceded by `num_updates` others."""
     reach = jnp.clip(SHARE_OF_UPDATES * num_updates, 1.0, MOST_UPDATES)
     return jax.tree.map(lambda old, new: old + (new - old) / reach, averaged, online)

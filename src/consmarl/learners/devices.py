@@ -1,4 +1,4 @@
-"""Distribute agents over devices: several devices share the agents of one run, each learning for its own.
+"""Distribute the agents of one run over several devices, each of which computes the gradients of its own agents.
 
 This is controlled by a mesh with the axis "agents" that is active while the loop is compiled; learners only call
 `map_agents`. Cheap work (acting, optimiser steps) is repeated on every device, so that devices communicate only
@@ -16,11 +16,11 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from consmarl.errors import UsageError
 
 AGENTS = "agents"
-MOST_IN_ANY_CASE = 64  # devices: more than a machine's cores make no sense, but thousands must be a typo
+MOST_IN_ANY_CASE = 64  # devices allowed even on machines with fewer cores; thousands must be a typo
 
 
 def use_devices(num_devices: int) -> None:
-    """Let JAX split the CPU's cores into this many devices, which works only before JAX is first used."""
+    """Make JAX split the CPU's cores into this many devices; this works only before JAX is first used."""
     if num_devices == 1:
         return
     if num_devices > (most := max(os.cpu_count() or 1, MOST_IN_ANY_CASE)):
@@ -33,7 +33,7 @@ def use_devices(num_devices: int) -> None:
 
 
 def agents_mesh(num_devices: int) -> Mesh:
-    """Return a mesh of the first devices."""
+    """Return a mesh of the first `num_devices` devices."""
     available = jax.devices()
     if num_devices > len(available):
         raise _too_few(num_devices)
@@ -48,9 +48,9 @@ def _too_few(num_devices: int) -> UsageError:
 
 
 def map_agents(function: Callable[[Any], Any], rows: Any) -> Any:
-    """Apply a function to one agent's rows after another; several devices each take their share.
+    """Apply a function to each agent's rows, one agent at a time; several devices each take their share.
 
-    One after another, because one agent's arrays fit into a core's cache, but those of six do not.
+    One at a time, because one agent's arrays fit into a core's cache, but those of six do not.
     """
     num_devices = dict(jax.sharding.get_abstract_mesh().shape).get(AGENTS, 1)
     if num_devices == 1:
@@ -77,7 +77,7 @@ def everywhere(tree: Any) -> Any:
 
 
 def on_every_device(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Let every device do the same work, so that no step of it waits for another device."""
+    """Run a function on every device with the same arguments, so that no step waits for another device."""
     if jax.sharding.get_abstract_mesh().empty:
         return function(*arguments)
     alike = PartitionSpec()

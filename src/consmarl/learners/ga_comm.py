@@ -1,7 +1,7 @@
 """GA-Comm: an actor-critic whose agents listen to each other by hard and soft attention.
 
 One actor serves all agents: Linear → ReLU → GRU → messages from teammates → Linear. A central critic values all
-agents' observations together, and its one-step error is every agent's advantage. It learns once from each round.
+agents' observations together, and its one-step error is every agent's advantage. There is one update per round.
 
 Axes: `[agent, row, …]` for the actor, where a row is an environment or a step of an episode; `[step, episode]` for the
 critic, which has no agents.
@@ -225,7 +225,7 @@ class GAComm(Learner[ActorParameters, GACommState, jax.Array]):
         log_policy = mixed_log_policy(logits.reshape(*by_step, -1), batch.epsilon.T[None, :, :, None], allowed)
         chosen = td.chosen_values(log_policy, batch.actions.swapaxes(1, 2).astype(jnp.int32))
         mask = td.step_mask(batch.num_steps, limit)
-        # whoever is absent does not decide
+        # absent agents do not decide
         decides = mask if allowed is None else mask[None] * is_present(allowed)
         loss = policy_gradient_loss(chosen, advantages[None], jnp.broadcast_to(decides, by_step))
         return loss, {

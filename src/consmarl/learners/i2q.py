@@ -1,8 +1,9 @@
-"""I2Q: independent Q-learning that assumes the others act optimally from the next step on.
+"""I2Q: independent Q-learning that assumes the other agents act optimally from the next step on.
 
-Each agent has three networks: Q, which acts; Q^ss(h, h'), the value of a transition between two memories; and V(h), the
-best of these values as far as it was observed, by expectile regression. What follows a step is valued by V(h') rather
-than by the others' current behaviour. This is the recurrent, discrete variant of the method's own code.
+Each agent has three networks: Q, which acts; Q^ss(h, h'), the value of a transition between two memories; and V(h), an
+estimate of the best observed value of Q^ss, by expectile regression. Targets use V(h') as the value of what follows,
+which does not depend on the others' current behaviour. This is the recurrent, discrete variant of the method's own
+code.
 
 Axes: `[step, episode, …]`.
 """
@@ -26,7 +27,7 @@ from consmarl.networks.linear import Linear, apply_perceptron, init_perceptron
 
 
 class I2QNetworks(NamedTuple):
-    """One agent's networks, or one item for each of them; [agent, …] for a team."""
+    """One agent's networks, or one item for each of the three; [agent, …] for a team."""
 
     action_value: Any  # Q, a `DRQNParameters`
     pair_value: Any  # Q^ss, a perceptron
@@ -39,7 +40,7 @@ class Experience(NamedTuple):
     inputs: jax.Array  # [step + 1, episode, input]
     actions: jax.Array  # int32 [step, episode]
     rewards: jax.Array  # [step, episode]
-    batch: EpisodeBatch  # everybody's, but for `allowed`, which is this agent's
+    batch: EpisodeBatch  # all agents', except for `allowed`, which is this agent's
     settled: jax.Array | None  # how far the learner has settled; None if it never does
 
 

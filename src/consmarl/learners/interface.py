@@ -1,13 +1,13 @@
 """The interface between the training loop and any learner.
 
 A learner is a frozen, hashable dataclass of settings whose methods are pure. It acts for the whole team at once, which
-suits methods with communication as well as independent ones; its state is any pytree, so mixers, critics and further
-networks fit; and it receives whole episodes of all agents, so it can learn from others' episodes, too.
-Learners without replay set `is_on_policy` and receive the episodes just played. What a team decides for a
-whole episode, such as the strategy that it follows, is stored with the episode as its `notes`.
+suits methods with communication as well as independent ones. Its state is any pytree, so it can hold mixers, critics
+and further networks. It receives whole episodes of all agents, so agents can also learn from each other's episodes.
+Learners without replay set `is_on_policy` and receive the episodes just played. Decisions of a team for a whole
+episode, such as the strategy that it follows, are stored with the episode as its `notes`.
 
-Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning. Where an action has several dimensions
-(`TeamSpec.num_branches`), actions have a last axis of branches, and scores and masks one before that of actions.
+Axes: `[agent, env, …]` when acting, `[agent, episode, step, …]` when learning. If actions have several dimensions
+(`TeamSpec.num_branches`), actions have a last axis of branches; scores and masks have one before their action axis.
 """
 
 import abc
@@ -35,15 +35,15 @@ Metrics = dict[str, jax.Array]
 
 
 class HasTeam(Protocol):
-    """Anything that a team can learn in."""
+    """Any environment that a team can learn in."""
 
     @property
     def num_agents(self) -> int:
-        """How many agents there are."""
+        """Number of agents."""
 
     @property
     def num_actions(self) -> int:
-        """How many actions each has."""
+        """Number of actions of each agent."""
 
     @property
     def observation_scale(self) -> NDArray[np.float32]:
@@ -52,7 +52,7 @@ class HasTeam(Protocol):
 
 @dataclass(frozen=True)
 class TeamSpec:
-    """What a learner needs to know about an environment."""
+    """The properties of an environment that a learner needs."""
 
     num_agents: int
     num_actions: int
@@ -89,10 +89,10 @@ class EpisodeBatch(NamedTuple):
     actions: jax.Array  # uint8 [agent, episode, step]
     rewards: jax.Array  # float32 [agent, episode, step]
     num_steps: jax.Array  # int32 [episode]
-    terminated: jax.Array  # bool [episode]: it ended because the task was over, not because time ran out
+    terminated: jax.Array  # bool [episode]: whether the task was over, rather than the time
     epsilon: jax.Array  # float32 [episode, step], used for choosing actions
-    notes: Any = ()  # [episode, …], what the learner wants to be kept with an episode
-    # bool [agent, episode, step + 1, action], none in a row where the agent was absent; None where nothing is forbidden
+    notes: Any = ()  # [episode, …], data that the learner stores with an episode
+    # bool [agent, episode, step + 1, action], all False where the agent was absent; None if nothing is ever forbidden
     allowed: Any = None
 
 
@@ -110,9 +110,9 @@ def map_episodes(function: Callable[..., Any], *batches: EpisodeBatch) -> Episod
 
 
 class Scores(enum.Enum):
-    """What the scores of actions mean."""
+    """The meaning of the actions' scores."""
 
-    VALUES = "values"  # action values, on which teammates can advise
+    VALUES = "values"  # action values, on which teammates can give advice
     LOGITS = "logits"  # logits of a policy to sample from
 
 
@@ -121,10 +121,10 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
 
     spec: TeamSpec
     is_on_policy: bool = False
-    handles_masks: ClassVar[bool] = False  # whether `update` heeds `EpisodeBatch.allowed`
-    handles_branches: ClassVar[bool] = False  # whether it can act and learn where actions have several dimensions
+    handles_masks: ClassVar[bool] = False  # whether `update` uses `EpisodeBatch.allowed`
+    handles_branches: ClassVar[bool] = False  # whether it can act and learn if actions have several dimensions
     scores: Scores = Scores.VALUES
-    metrics: ClassVar[tuple[Metric, ...]] = ()  # what `update` reports, in display order
+    metrics: ClassVar[tuple[Metric, ...]] = ()  # the metrics that `update` returns, in display order
 
     def __post_init__(self) -> None:
         """Convert settings given as strings or dicts to their types."""
@@ -154,7 +154,7 @@ class Learner(abc.ABC, Generic[ParametersT, StateT, MemoryT]):
 
     @abc.abstractmethod
     def update(self, state: StateT, batch: EpisodeBatch, key: jax.Array) -> tuple[StateT, Metrics]:
-        """Learn from a batch once."""
+        """Learn from a batch once; return the new state and metrics."""
 
     def having_learned(self, state: StateT, parameters: ParametersT) -> StateT:
         """Return an initial state whose agents act with parameters that were learned elsewhere."""

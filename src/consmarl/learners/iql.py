@@ -73,9 +73,9 @@ class IQL(TDLearner):
         batch: EpisodeBatch,
         settled: jax.Array | None = None,
     ) -> tuple[Metrics, DRQNParameters]:
-        """Return the loss's gradient by one agent's network, and what is worth reporting.
+        """Return metrics and the loss's gradient with respect to one agent's network.
 
-        `batch` is everybody's, but for `allowed`, which is this agent's.
+        `batch` is that of all agents, except for `allowed`, which is this agent's.
         """
         online, target = parameters
         inputs = self.networks.episode_inputs(agent, codes, actions)

@@ -2,8 +2,8 @@
 
 Agents' values depend on the strategy z. A mixer trains them as in QMIX; a discriminator that guesses z from the team's
 intended actions keeps strategies distinct (a lower bound on their mutual information); and a policy over strategies
-learns which of them pay off. Without that commitment, a team explores one step at a time and misses what takes
-several steps together.
+learns which of them pay off. Without a common strategy, a team explores one step at a time and misses rewards that take
+several coordinated steps.
 
 Axes: `[agent, step, episode, …]`, and `[step, episode, …]` for the team.
 """
@@ -48,7 +48,7 @@ class StrategicAgent(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """What acting needs."""
+    """The networks needed for acting."""
 
     agent: StrategicAgent
     strategy_policy: tuple[Linear, ...]  # first state → strategies
@@ -78,7 +78,7 @@ class MavenMemory(NamedTuple):
 
 
 class MavenNotes(NamedTuple):
-    """What is stored with an episode."""
+    """The data stored with an episode."""
 
     strategy: jax.Array  # z, int32 [episode]
     probability: jax.Array  # float32 [episode], with which it was drawn
@@ -234,7 +234,7 @@ class MAVEN(QMIX):
     def guess_loss(
         self, discriminator: Discriminator, values: jax.Array, batch: EpisodeBatch
     ) -> tuple[jax.Array, Metrics]:
-        """Return the mean of −log q(z | what the team would have done so far), which moves agents as well."""
+        """Return the mean of −log q(z | the team's intended actions so far), which trains agents, too, and metrics."""
         allowed = None if batch.allowed is None else batch.allowed[:, :, :-1].swapaxes(1, 2)
         policies = join_last(jax.nn.softmax(td.allowed_values(values[:, :-1], allowed)).transpose(1, 2, 0, 3))
         seen = jnp.concatenate([policies, self.team_states(batch)[:-1]], axis=-1)

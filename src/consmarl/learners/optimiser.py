@@ -17,7 +17,7 @@ class Optimiser(abc.ABC):
 
     learning_rate: float = 5e-4
     max_gradient_norm: float = 10.0
-    final_share: float = 1.0  # of the learning rate, which decreases linearly to it over `anneal_updates`
+    final_share: float = 1.0  # the learning rate decreases linearly to this share of it over `anneal_updates`
     anneal_updates: int = 1
 
     def __post_init__(self) -> None:
@@ -25,7 +25,7 @@ class Optimiser(abc.ABC):
         settle(self)
 
     def transformation(self) -> optax.GradientTransformation:
-        """Return it as an optax transformation."""
+        """Return the optimiser as an optax transformation, with gradient clipping."""
         return optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), self.rule(self._rate()))
 
     @abc.abstractmethod
@@ -46,7 +46,7 @@ class RMSprop(Optimiser):
     epsilon: float = 1e-8
 
     def rule(self, rate: Any) -> optax.GradientTransformation:
-        """Return optax's."""
+        """Return optax's RMSprop."""
         return optax.rmsprop(rate, self.decay, self.epsilon, eps_in_sqrt=False)
 
 
@@ -55,7 +55,7 @@ class Adam(Optimiser):
     """Adam with its usual settings."""
 
     def rule(self, rate: Any) -> optax.GradientTransformation:
-        """Return optax's."""
+        """Return optax's Adam."""
         return optax.adam(rate)
 
 

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 
 from consmarl.environments.masks import choices, only_allowed
 
-FORBIDDEN = -1e9  # a logit whose probability is 0, and whose gradient is not undefined
+FORBIDDEN = -1e9  # a logit with probability 0 and, unlike −∞, a defined gradient
 
 
 def mixed_log_policy(logits: jax.Array, epsilon: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
     """Return log π of π = (1 − ε) softmax(logits) + ε / A: [..., action]; ε is one number or has the logits' axes.
 
-    Where some actions are not allowed, both parts are over the others; absent agents have one thing to do.
+    With `allowed`, both terms cover the allowed actions only; absent agents have a single action.
     """
     if allowed is None:
         num_actions: jax.Array | int = logits.shape[-1]
@@ -19,7 +19,7 @@ def mixed_log_policy(logits: jax.Array, epsilon: jax.Array, allowed: jax.Array |
         allowed = choices(allowed)
         logits = jnp.where(allowed, logits, FORBIDDEN)
         num_actions = jnp.sum(allowed, axis=-1, keepdims=True)
-    # by logarithms, so that neither ε = 0 nor a probability too small to write down spoils the gradient
+    # in logarithms, so that neither ε = 0 nor an underflowing probability spoils the gradient
     mixed = jnp.logaddexp(jnp.log1p(-epsilon) + jax.nn.log_softmax(logits), jnp.log(epsilon / num_actions))
     return only_allowed(mixed, allowed)
 

@@ -1,4 +1,4 @@
-"""Acting with recurrent Q-networks: what all methods share whose agents have their own memories and values."""
+"""Acting with recurrent Q-networks, shared by all methods whose agents have their own memories and values."""
 
 import abc
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Whose reward agents learn from."""
+"""The rewards that agents learn from: their own, or the team's."""
 
 import enum
 

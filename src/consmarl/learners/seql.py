@@ -65,7 +65,7 @@ class SEQL(IQL):
     def _weights(self, is_own: jax.Array) -> jax.Array:
         """Return the weight of each agent's episodes: [agent].
 
-        Steps of an episode are the same for all agents, so the mean over all the others' steps is the mean of means.
+        An episode has equally many steps for all agents, so the mean over all the others' steps is the mean of means.
         """
         num_others = max(self.spec.num_agents - 1, 1)
         return jnp.where(is_own, 1.0, self.others_weight / num_others)

@@ -14,10 +14,10 @@ from consmarl.environments.masks import is_present
 
 
 class Target(enum.Enum):
-    """What a value is regressed towards."""
+    """The target that a value is regressed towards."""
 
     ONE_STEP = "one-step"  # the paper's: the reward, plus the target network's value of what follows
-    WATKINS = "watkins"  # Watkins' Q(λ): the observed return, until an action was not the best one
+    WATKINS = "watkins"  # Watkins' Q(λ): the observed return, up to the first action that was not the best one
     OPTIMISTIC = "optimistic"  # Watkins', but continued past such an action if it turned out better than expected
 
 
@@ -29,8 +29,8 @@ def step_mask(num_steps: jax.Array, limit: int) -> jax.Array:
 def continues(num_steps: jax.Array, terminated: jax.Array, limit: int, *, bootstrap_time_limit: bool) -> jax.Array:
     """Return 1 if a value follows the step, 0 if the episode ended with it: float32 [step, episode].
 
-    In the paper, the time limit ends an episode like any other end; with `bootstrap_time_limit` only the end of
-    the task itself is final.
+    In the paper, reaching the time limit is as final as the end of the task; with `bootstrap_time_limit` only the end
+    of the task is.
     """
     is_last = jnp.arange(limit)[:, None] == num_steps[None, :] - 1
     is_final = is_last & terminated[None, :] if bootstrap_time_limit else is_last
@@ -38,7 +38,7 @@ def continues(num_steps: jax.Array, terminated: jax.Array, limit: int, *, bootst
 
 
 def allowed_values(values: jax.Array, allowed: jax.Array | None) -> jax.Array:
-    """Return values of actions [..., action], −∞ for what is forbidden, and 0 for all that an absent agent might do."""
+    """Return action values [..., action], with −∞ for forbidden actions, and 0 for all actions of an absent agent."""
     if allowed is None:
         return values
     return jnp.where(allowed, values, jnp.where(is_present(allowed)[..., None], -jnp.inf, 0.0))
@@ -71,8 +71,8 @@ def lambda_targets(
 ) -> jax.Array:
     """Q(λ): G_t = r_t + γ [(1 − c_t) v_t + c_t G_{t+1}], without the second term after a final step: [step, episode].
 
-    v_t is the value of what follows the step. c_t = λ where `keeps_trace_t`, and elsewhere λ times `optimism_t` if
-    G_{t+1} turned out to exceed v_t, and 0 otherwise, which gives the one-step target.
+    v_t is the value of what follows the step. c_t = λ where `keeps_trace_t`; elsewhere, c_t is λ times `optimism_t` if
+    G_{t+1} exceeds v_t, and 0 otherwise, which gives the one-step target.
     """
 
     def step_back(return_t: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
@@ -86,7 +86,7 @@ def lambda_targets(
 
 
 class Followed(NamedTuple):
-    """The ingredients of targets."""
+    """The inputs from which targets are computed."""
 
     rewards: jax.Array  # [step, episode]
     continues: jax.Array  # [step, episode], 1 if a value follows
@@ -117,11 +117,11 @@ def watkins_targets(followed: Followed, optimism: jax.Array | float = 0.0) -> ja
 
 
 def optimistic_targets(followed: Followed) -> jax.Array:
-    """Return optimistic targets; optimism discovers what pays off, and fades once the learner settles."""
+    """Return optimistic targets; optimism helps to discover rewards, and fades as the learner settles."""
     return watkins_targets(followed, 1.0 if followed.settled is None else 1 - followed.settled)
 
 
-# a new target needs one more line here, and a member of `Target`
+# a new target needs an entry here and a member of `Target`
 TARGETS: dict[Target, Callable[[Followed], jax.Array]] = {
     Target.ONE_STEP: one_step_targets,
     Target.WATKINS: watkins_targets,
@@ -137,11 +137,11 @@ def expectile_weights(predictions: jax.Array, targets: jax.Array, expectile: flo
 def masked_squared_error(
     predictions: jax.Array, targets: jax.Array, mask: jax.Array, *, may_be_empty: bool = False
 ) -> jax.Array:
-    """Eq. 3: the mean of (y − Q)² over the steps that were played."""
+    """Return the loss of Eq. 3: the mean of (y − Q)² over the steps that were played."""
     return jnp.sum(mask * (predictions - targets) ** 2) / total_weight(mask, may_be_empty=may_be_empty)
 
 
 def total_weight(mask: jax.Array, *, may_be_empty: bool) -> jax.Array:
-    """Return what to divide a masked sum by; the mean over no steps at all is 0."""
+    """Return the divisor of a masked mean; with `may_be_empty` it is never 0, so that a mean over no steps is 0."""
     total = jnp.sum(mask)
     return jnp.maximum(total, jnp.finfo(mask.dtype).tiny) if may_be_empty else total

@@ -33,7 +33,7 @@ class Weights(enum.Enum):
 
 
 class Memory(NamedTuple):
-    """What agents remember from step to step; [agent, env, …]."""
+    """The agents' memory between steps; [agent, env, …]."""
 
     hidden: jax.Array  # [agent, env, hidden]
     way: Any = ()  # `Way` [agent, env, cell], or () without footprints
@@ -67,7 +67,7 @@ class TeamNetworks:
 
     @property
     def num_choices(self) -> int:
-        """Number of choices in all dimensions of an action."""
+        """Number of choices in all dimensions of an action together."""
         return self.spec.num_actions * self.spec.num_branches
 
     @property
@@ -114,7 +114,7 @@ class TeamNetworks:
         return self.head.values(outputs, self.spec.num_branches)
 
     def step_inputs(self, memory: Memory, codes: jax.Array, last_actions: jax.Array) -> tuple[Memory, jax.Array]:
-        """Return all agents' inputs in a step, and their memories including the current footprints."""
+        """Return the agents' memories including the current footprints, and their inputs in this step."""
         if self.footprints:
             place = _place(codes)
             way = with_step(memory.way, *place, *self.ground)

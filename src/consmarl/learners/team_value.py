@@ -1,4 +1,4 @@
-"""Learning a team value that combines the agents' values: what VDN, QMIX and MAVEN have in common.
+"""Learning a team value that combines the agents' values: the common base of VDN, QMIX and MAVEN.
 
 Agents act on their own values; for learning, a mixer combines the values of the chosen actions into one, which is
 trained on the team's reward. Methods differ in their mixers.
@@ -122,13 +122,13 @@ class TeamValue(TDLearner):
         if self.spec.num_branches > 1:
             chosen = chosen.mean(axis=-1)  # an agent's value of its action, as in `over_branches`
         allowed = None if batch.allowed is None else batch.allowed.swapaxes(1, 2)  # [agent, step + 1, episode, …]
-        if allowed is not None:  # whoever is absent adds nothing to the team's value
+        if allowed is not None:  # absent agents add nothing to the team's value
             chosen = jnp.where(is_there(allowed[:, :-1], self.spec.num_branches), chosen, 0.0)
         total = self.mix(online.mixer, chosen, states[:-1])
         allowed_t = None if allowed is None else allowed[:, 1:]
         following = self._following(target, values[:, 1:], taken, states[1:], batch, allowed_t)
-        of_team = batch._replace(allowed=None)  # the team goes on, whoever leaves it
-        # the online values say which action is best, and are not to be moved by it
+        of_team = batch._replace(allowed=None)  # the team's episode goes on when agents leave
+        # online values only select the best action here: no gradient must flow through the targets
         targets = jax.lax.stop_gradient(self.targets(team_reward(batch).T, following, of_team, settled))
         return self.td_loss(total, targets, of_team)
 
@@ -141,12 +141,12 @@ class TeamValue(TDLearner):
         batch: EpisodeBatch,
         allowed: jax.Array | None = None,
     ) -> Following:
-        """Return what follows each step if all agents act optimally: Q̄_tot(s', best actions)."""
+        """Return the team's `Following`: Q̄_tot(s', best actions) after each step, and how the actions taken compare."""
         values_t = self.action_values(target.agents, batch)[:, 1:]
         choosing = online_values_t if self.double_q else None
         each = jax.vmap(following_best)(values_t, actions, choosing, allowed)
         each = over_branches(each, self.spec.num_branches)
-        # nobody of the team may have done much worse than the best
+        # the team's action is best if every agent's is; its shortfall is the largest of any agent
         return Following(
             self.mix(target.mixer, each.values, states_t), each.is_best.all(axis=0), each.shortfall.max(axis=0)
         )

@@ -1,4 +1,4 @@
-"""Learning action values by temporal differences: what all Q-learners here have in common.
+"""Learning action values by temporal differences: the common base of all Q-learners here.
 
 A method defines its values; targets, masks and the loss are the same for all.
 Axes: `[step, episode, …]`.
@@ -37,10 +37,10 @@ class QState(NamedTuple):
 
 
 class Following(NamedTuple):
-    """What follows each step, by the target network."""
+    """The best action after each step, and how the action actually taken compares with it."""
 
-    values: jax.Array  # [step, episode], of the best action there
-    is_best: jax.Array  # bool [step, episode], whether it is the next action taken
+    values: jax.Array  # [step, episode], of the best action, by the target network
+    is_best: jax.Array  # bool [step, episode], whether the next action taken is the best one
     shortfall: jax.Array  # [step, episode], by how much the next action taken looks worse than the best
 
 
@@ -134,7 +134,7 @@ class TDLearner(RecurrentQ[QState]):
         return goes_on if batch.allowed is None else goes_on * is_there(batch.allowed[:, 1:], self.spec.num_branches).T
 
     def counted(self, batch: EpisodeBatch) -> jax.Array:
-        """Return 1 for steps to learn from: played, and the agent there; `batch.allowed` as in `continues`."""
+        """Return 1 for steps to learn from: those played with the agent present; `batch.allowed` as in `continues`."""
         mask = td.step_mask(batch.num_steps, batch.rewards.shape[-1])
         return mask if batch.allowed is None else mask * is_there(batch.allowed[:, :-1], self.spec.num_branches).T
 
@@ -150,8 +150,8 @@ class TDLearner(RecurrentQ[QState]):
     ) -> jax.Array:
         """Return the targets for the values of the actions taken: [step, episode].
 
-        Optimism discovers what pays off, but overrates luck. Once `settled`, unlucky episodes count as much as
-        lucky ones.
+        Optimistic targets help to discover rewards but overrate luck. Once `settled`, unlucky episodes count as much
+        as lucky ones.
         """
         is_best = following.is_best
         if settled is not None:
@@ -169,9 +169,9 @@ class TDLearner(RecurrentQ[QState]):
         return td.TARGETS[self.target](followed)
 
     def td_loss(self, chosen: jax.Array, targets: jax.Array, batch: EpisodeBatch) -> tuple[jax.Array, Metrics]:
-        """Return the mean squared error (Eq. 3) of the chosen actions' values, and what is worth reporting.
+        """Return the mean squared error (Eq. 3) of the chosen actions' values, and metrics.
 
-        With `chosen` [step, episode, branch], all branches have the same targets, and what is returned is the mean.
+        With `chosen` [step, episode, branch], all branches have the same targets, and results are means over branches.
         """
         if chosen.ndim > targets.ndim:
             of_branches = jax.vmap(self.td_loss, (-1, None, None))(chosen, targets, batch)
@@ -187,7 +187,7 @@ class TDLearner(RecurrentQ[QState]):
 
 
 def allowed_next(batch: EpisodeBatch) -> jax.Array | None:
-    """Return what an agent may do after every step, [step, episode, action], if `batch.allowed`, its own, says so."""
+    """Return the mask after every step, [step, episode, action], from one agent's `batch.allowed`; None without one."""
     return None if batch.allowed is None else batch.allowed[:, 1:].swapaxes(0, 1)
 
 
@@ -197,11 +197,11 @@ def following_best(
     online_values_t: jax.Array | None = None,
     allowed_t: jax.Array | None = None,
 ) -> Following:
-    """Return what follows if the best action that is allowed is taken next.
+    """Return the value of the best allowed action after each step, and how the action taken compares with it.
 
-    `values_t` [step, episode, …, action] are the target network's; `actions` [step, episode, …] were taken. With
-    `online_values_t` those say which action is best (double Q-learning). Nothing is forbidden without `allowed_t`;
-    what follows is worth 0 where the agent is absent.
+    `values_t` [step, episode, …, action] are the target network's; `actions` [step, episode, …] were taken. If given,
+    `online_values_t` select the best action (double Q-learning). Nothing is forbidden without `allowed_t`; the value is
+    0 where the agent is absent.
     """
     if allowed_t is not None:
         values_t = td.allowed_values(values_t, allowed_t)
@@ -214,10 +214,10 @@ def following_best(
 
 
 def over_branches(following: Following, num_branches: int) -> Following:
-    """Return what follows if the best choice is made in every dimension, from what follows in each: [..., branch].
+    """Combine the `Following` of every dimension, [..., branch], into that of the whole action.
 
-    The value of an action is the mean over its dimensions (Tavakoli et al. 2018), and so is its shortfall; it is the
-    best one if it is so in all of them.
+    The value of an action is the mean over its dimensions (Tavakoli et al. 2018), and so is its shortfall; an action is
+    the best one if its choice is the best in every dimension.
     """
     if num_branches == 1:
         return following

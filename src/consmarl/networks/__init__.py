@@ -1,1 +1,1 @@
-"""Parameters and forward passes."""
+"""Networks: their parameters and forward passes."""

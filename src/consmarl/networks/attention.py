@@ -1,8 +1,8 @@
-"""Attention among agents: hard attention that opens or closes gates, and soft attention that weighs.
+"""Attention among agents: hard attention, which opens or closes gates, and soft attention, which weights teammates.
 
 For agent i, hard attention reads the pairs [h_i; h_j] of all teammates j ≠ i in both directions and opens or closes a
-gate to each; soft attention weighs all of them by how well i's query matches their keys. The message is the sum of the
-teammates' values, times weight, times gate.
+gate to each; soft attention weights them by how well i's query matches their keys. The message is the sum over
+teammates of value × weight × gate.
 
 Axes: `[agent, row, …]`, where rows are environments when acting, and steps of episodes when learning. Pairs have
 `[other, agent, row, …]`: `other` counts an agent's teammates in ascending order, excluding itself.
@@ -23,7 +23,7 @@ TEMPERATURE = 0.01  # τ of the Gumbel-softmax: nearly all gates are almost full
 
 
 class AttentionParameters(NamedTuple):
-    """Weights of both attentions."""
+    """Weights of hard and soft attention."""
 
     upwards: GRUParameters  # reads the teammates in ascending order
     downwards: GRUParameters  # reads them in descending order
@@ -34,7 +34,7 @@ class AttentionParameters(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What the agents hear."""
+    """The messages that agents receive, and the gates that let them through."""
 
     messages: jax.Array  # [agent, row, attention]
     gates: jax.Array  # [other, agent, row], 1 if an agent listens to a teammate and 0 if not
@@ -61,7 +61,7 @@ def draw_noise(key: jax.Array, num_agents: int, num_rows: int) -> jax.Array:
 
 
 def listen(parameters: AttentionParameters, hidden: jax.Array, noise: jax.Array) -> Heard:
-    """Let every agent listen to its teammates: x_i = Σ_j soft_ij · hard_ij · v_j; a single agent hears zeros."""
+    """Return every agent's message from its teammates: x_i = Σ_j soft_ij · hard_ij · v_j; zeros for a single agent."""
     num_agents, num_rows, _ = hidden.shape
     if num_agents == 1:
         return Heard(jnp.zeros((1, num_rows, parameters.query.shape[-1])), jnp.zeros((0, 1, num_rows)))
@@ -79,7 +79,7 @@ def teammates(num_agents: int) -> NDArray[np.int32]:
 
 
 def open_gates(parameters: AttentionParameters, hidden: jax.Array, theirs: jax.Array, noise: jax.Array) -> jax.Array:
-    """Hard attention: [agent, row, hidden] and the teammates' [other, agent, row, hidden] → [other, agent, row]."""
+    """Hard attention: agents' [agent, row, hidden], teammates' [other, agent, row, hidden] → [other, agent, row]."""
     num_others, num_agents, num_rows, size = theirs.shape
     pairs = jnp.concatenate([jnp.broadcast_to(hidden[None], theirs.shape), theirs], axis=-1)
     pairs = pairs.reshape(num_others, num_agents * num_rows, 2 * size)

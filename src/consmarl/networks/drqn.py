@@ -46,7 +46,7 @@ def dueling_values(outputs: jax.Array) -> jax.Array:
 
 
 class HasTrunk(Protocol):
-    """Anything with an encoder and a GRU, whichever head follows."""
+    """Parameters with an encoder and a GRU, whatever head follows."""
 
     @property
     def encoder_weights(self) -> jax.Array:
@@ -58,7 +58,7 @@ class HasTrunk(Protocol):
 
     @property
     def gru(self) -> GRUParameters:
-        """The memory."""
+        """The recurrent layer."""
 
 
 class DRQNParameters(NamedTuple):
@@ -127,6 +127,6 @@ def one_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:
 
 
 def several_hot_actions(actions: jax.Array, num_actions: int) -> jax.Array:
-    """Return actions of several dimensions, [..., branch], as their choices' one-hot vectors one after the other."""
+    """Return actions with several dimensions, [..., branch], as the concatenated one-hot vectors of their choices."""
     hot = one_hot_actions(actions, num_actions)
     return hot.reshape(*actions.shape[:-1], -1)

@@ -1,9 +1,9 @@
 """Footprints: an exact memory of an agent's own path in this episode, fed to its network with the observation.
 
-The network is given how often its agent has been on each cell in its view, and how much of the grid it has not seen yet
-in each of the eight directions around its view. All of it follows from the agent's own observations, but to remember it
-a network would have to learn to count and to keep a map. An agent that has stayed on a mine long enough can tell it
-from one it has not visited, and an agent that searches knows where it has not looked.
+The network gets as inputs how often its agent has been on each cell in view, and how much of the grid it has not seen
+yet in each of the eight directions around the view. All of this follows from the agent's own observations, but to
+remember it, a network would have to learn to count and to keep a map. With footprints, an agent can tell a mine where
+it has stayed long enough from one it has not visited, and a searching agent knows where it has not looked.
 
 Axes: boards are `[..., cell]`, with cells numbered row by row; rows and columns are int32 `[...]`.
 """
@@ -21,19 +21,19 @@ MOST_STEPS = 16  # maximum count per cell
 STEP_SCALE = 1 / 8
 ALL_UNSEEN = 255  # for a direction that contains the whole grid, unseen
 UNSEEN_SCALE = 1 / 64
-_ASIDE = np.array([-1, 0, 1])  # before the view, within it, behind it
+_ASIDE = np.array([-1, 0, 1])  # before the view, within it, beyond it
 _DIRECTIONS = np.delete(np.arange(9), 4)  # of the nine parts of the grid around an agent, without the view itself
 
 
 class Way(NamedTuple):
-    """Where an agent has been."""
+    """An agent's path so far: where it has been and what it has seen."""
 
     num_steps: jax.Array  # uint8 [..., cell], steps that ended on a cell
     is_seen: jax.Array  # bool [..., cell]
 
 
 def first_way(shape: tuple[int, ...], grid: Pair) -> Way:
-    """Return the initial paths of agents."""
+    """Return empty paths, for agents of the given shape."""
     cells = (*shape, grid[0] * grid[1])
     return Way(jnp.zeros(cells, jnp.uint8), jnp.zeros(cells, bool))
 
@@ -82,7 +82,7 @@ def steps_in_view(num_steps: jax.Array, rows: jax.Array, columns: jax.Array, gri
 
 
 def unseen_around(is_seen: jax.Array, rows: jax.Array, columns: jax.Array, grid: Pair, view: Pair) -> jax.Array:
-    """Return how much of the grid has not been seen yet, in each of eight directions: uint8, 255 for the whole grid."""
+    """Return the unseen share of the grid in each of eight directions: uint8 [..., 8], 255 for the whole grid."""
     unseen = (~is_seen).astype(jnp.float32).reshape(*rows.shape, *grid)
     sides = (_aside(*each) for each in zip((rows, columns), grid, view, strict=True))
     in_rows, in_columns = (
@@ -94,6 +94,6 @@ def unseen_around(is_seen: jax.Array, rows: jax.Array, columns: jax.Array, grid:
 
 
 def _aside(places: jax.Array, side: int, reach: int) -> jax.Array:
-    """Return which rows (or columns) lie before a window (−1), in it (0) and behind it (1): [..., side]."""
+    """Return which rows (or columns) lie before a window (−1), in it (0) or beyond it (1): [..., side]."""
     offsets = np.arange(side).reshape((1,) * places.ndim + (-1,)) - places[..., None]
     return jnp.sign(offsets) * (jnp.abs(offsets) > reach // 2)

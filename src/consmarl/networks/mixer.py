@@ -1,7 +1,7 @@
 """QMIX's mixing network: a team value that is monotonic in the agents' values.
 
-Its weights are generated from the team's state by hypernetworks, and their absolute values are used, which keeps the
-mixing monotonic. The layers that read the state are merged into one.
+Hypernetworks generate its weights from the team's state; taking their absolute values keeps the mixing monotonic. The
+layers that read the state are merged into one.
 """
 
 from typing import NamedTuple

@@ -43,7 +43,7 @@ class AdHocTD(Mechanism):
             raise UsageError(f"give_scale must be above 0, not {self.give_scale}: at 0 nobody ever answers.")
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Return who answers: eligible teachers, with the probability of Eq. 2, which is 0 for unseen observations."""
+        """Return every teacher's `Reply`: eligible ones answer with the probability of Eq. 2, 0 without visits."""
         replies = self.may_teach(request, teachers)
         if self.giving is Giving.ALWAYS:
             return replies
@@ -55,13 +55,13 @@ class AdHocTD(Mechanism):
         return jnp.where(teachers.num_visits > 0, replies, jnp.uint8(Reply.NEVER_SEEN))
 
     def exchange(self, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
-        """Follow the majority of teachers; ties are broken at random."""
+        """Take the action that most teachers name as the best; ties are broken at random."""
         is_sent = replies == Reply.ANSWERED
         best = jnp.argmax(teachers.values, axis=1)
         num_actions = len(request.values)
         votes = jnp.sum((best[:, None] == jnp.arange(num_actions)[None, :]) & is_sent[:, None], axis=0)
         is_ahead = (votes == jnp.max(votes)).astype(jnp.float32)
-        if request.allowed is not None:  # where nobody answers, all have as many votes
+        if request.allowed is not None:  # without answers, all actions have equally many votes
             is_ahead *= request.allowed
         policies = jax.vmap(equations.boltzmann_policy)(teachers.values)
         nothing = jnp.zeros(best.shape)

@@ -1,9 +1,9 @@
-"""The same mechanisms for any Q-learner: NumPy in, NumPy out.
+"""The sharing mechanisms for any Q-learner: NumPy in, NumPy out.
 
-The caller learns as it likes. In every step it passes its agents' observations, Q-values and intended actions, and a
-function that returns a teammate's Q-values in a student's situation; it gets back what each agent should do. That
-function receives the student's observation or, with `TeacherMemory.HISTORY`, the student's episode so far, for a
-recurrent network to process.
+The caller may use any learning method. In every step it passes its agents' observations, Q-values and intended actions,
+and a function that returns a teammate's Q-values in a student's situation; it gets back the action that each agent
+should take. The function receives the student's observation or, with `TeacherMemory.HISTORY`, the student's episode so
+far, for a recurrent network to process.
 """
 
 import dataclasses
@@ -33,16 +33,17 @@ from consmarl.sharing.visits import Visits, key_of
 
 # (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one per action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
-VISITS, COUNTS, MET = "visits.", "counts.", "met."  # where a state's exact counts, other counts and episode are
+VISITS, COUNTS, MET = "visits.", "counts.", "met."  # prefixes of a state's exact counts, other counts, and episode
 MOST_AGENTS, MOST_ACTIONS = 10_000, 256  # an exchange stores an action in one byte
 
 
 class Advisor:
     """Lets a team of Q-learners share knowledge: call `begin_episode` once per episode and `advise` once per step.
 
-    What the first observations are decides how visits are counted, unless `sharing` says it: floats by a codebook of
-    similar ones, as they hardly ever repeat, and everything else exactly, by its bytes. Always use the same dtype.
-    Floats that stand for whole numbers, such as cells of a grid, are better counted exactly: `Cons(counting="exact")`.
+    Unless `sharing` says how to count visits, the type of the first observations decides: floats are counted by a
+    codebook of similar ones, as they hardly ever repeat, and everything else exactly, by its bytes. Always use the same
+    dtype. Floats that represent whole numbers, such as cells of a grid, are better counted exactly:
+    `Cons(counting="exact")`.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class Advisor:
     ) -> None:
         """Start with full budgets; `sharing` is `Cons(…)` by default, or `AdHocTD(…)`.
 
-        `episodes` is how many you are going to play. If it is below 40,000, sharing starts after an eighth of them
-        instead of after 5,000. A `start_episode` of your own is kept. Where an action is a choice in each of
-        `num_dimensions`, values and masks are [..., dimension, action] and actions [..., dimension]; `num_actions` is
-        how many choices there are in the dimension with most.
+        `episodes` is the number of episodes you are going to play. If it is below 40,000, sharing starts after an
+        eighth of them instead of after 5,000. A `start_episode` of your own is kept. If actions have several dimensions
+        (`num_dimensions`), values and masks are [..., dimension, action] and actions [..., dimension]; `num_actions` is
+        the number of choices in the dimension with the most.
         """
         if sharing is not None and not isinstance(sharing, Mechanism):
             raise UsageError(f"sharing must be a mechanism such as Cons() or AdHocTD(), not {sharing!r}.")
@@ -81,13 +82,13 @@ class Advisor:
         self.step = 0
         self.exchanges: dict[int, Exchange] = {}
         """The last step's requests, by student, and their outcomes."""
-        self._tally: Tally | None = None  # what the first observations are decides which
+        self._tally: Tally | None = None  # its type depends on the first observations
         self._met = [Visits() for _ in range(num_agents)]
         self._histories = self._no_histories()
 
     @property
     def is_advised(self) -> NDArray[np.bool_]:
-        """Whose last action came from others' knowledge: [agent]."""
+        """Which agents' last actions came from others' knowledge: [agent]."""
         return np.array(
             [agent in self.exchanges and np.any(self.exchanges[agent].student.is_advised) for agent in self._agents]
         )
@@ -118,13 +119,13 @@ class Advisor:
         epsilon: float | None = None,
         allowed: ArrayLike | None = None,
     ) -> NDArray[np.int64]:
-        """Return what each agent should do: its own action, or one that comes from others' knowledge.
+        """Return the action each agent should take: its own, or one that comes from others' knowledge.
 
-        `values` [agent, action] are the agents' own Q-values, `actions` [agent] what they intend to do. `is_exploring`
-        [agent] says who is exploring (with the gate `starting-to-explore`, who starts to); it is needed unless all
-        agents may ask. `allowed` [agent, action] says which actions each agent may take, if not all: nobody is advised
-        to take another one, and an agent that may take none is absent; it neither asks nor counts what it sees. The
-        returned actions are assumed to be taken.
+        `values` [agent, action] are the agents' own Q-values, and `actions` [agent] their intended actions.
+        `is_exploring` [agent] says which agents are exploring (with the gate `starting-to-explore`, which start to); it
+        is needed unless all agents may ask. `allowed` [agent, action] says which actions each agent may take, if not
+        all. No agent is advised to take another one. An agent without any allowed action is absent: it does not ask,
+        and its observation is not counted. The returned actions are assumed to be taken.
         """
         situation = self._situation(observations, values, actions, is_exploring, epsilon, allowed)
         advised = self.decide(_key_of(self.seed, self.episode, self.step), situation, observations, ask_teacher)
@@ -134,7 +135,7 @@ class Advisor:
     def decide(
         self, key: jax.Array, situation: Situation, observations: Observations, ask_teacher: AskTeacher
     ) -> NDArray[np.int64]:
-        """Do what `advise` does with a given key; the compiled loop draws the same for it."""
+        """Do the same as `advise` with a given key; with this key, the compiled loop draws the same numbers."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
         there = np.ones(self.num_agents, bool)
         if situation.allowed is not None:
@@ -181,7 +182,7 @@ class Advisor:
         return state
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """Continue from what `state_dict` returned."""
+        """Continue from a state returned by `state_dict`."""
         here = {name: rows for name, rows in self.state_dict().items() if not name.startswith((VISITS, COUNTS))}
         if missing := [name for name in here if name not in state]:
             raise UsageError(
@@ -265,7 +266,7 @@ class Advisor:
         if epsilon is None and self.sharing.has_second_draw:
             raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
         for each in observations:
-            key_of(each)  # before anything is counted: a refused call has no effect
+            key_of(each)  # checked before anything is counted, so that a refused call has no effect
         if self._tally is not None:
             self._tally.check(observations)
         if self._histories:
@@ -295,7 +296,7 @@ class Advisor:
         return Situation(**facts)
 
     def _mask(self, given: ArrayLike | None, intended: NDArray[Any]) -> NDArray[np.bool_] | None:
-        """Return what is allowed, [agent, env, action] with one environment."""
+        """Return the validated mask, [agent, env, action] with one environment; None without one."""
         if given is None:
             return None
         if not self.sharing.handles_masks:
@@ -322,7 +323,7 @@ def _those(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 
 def _fitting(sharing: Mechanism, episodes: int | None) -> Mechanism:
-    """Return the mechanism with a start of sharing that fits the run, or warn of a start that may surprise."""
+    """Return the mechanism with its start fitted to the run's length; warn if sharing starts late or never."""
     is_usual = sharing.start_episode == Mechanism.start_episode
     if episodes is None:
         if is_usual:

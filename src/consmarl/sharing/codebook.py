@@ -1,14 +1,14 @@
-"""Counts by a learned codebook: an observation counts as the most similar one that the agent keeps as an example.
+"""Counts by a learned codebook: an observation counts as the most similar of the examples that the agent keeps.
 
 Each agent has its own codebook. An observation that is further than `codebook_radius` from all examples becomes an
 example itself, as long as there is room; all others belong to the closest. The codebook is a histogram whose cells
 are learned, and the pseudo-count of such a density model (Bellemare et al., 2016) is the number of visits to a cell.
-Counts sum all examples within the radius: there may be several, from when the scales were not yet known.
+Counts sum all examples within the radius: there may be several, added before the scales were known.
 
 Distance is the root mean square over the numbers that vary, each divided by its standard deviation so far. Examples are
-kept as they were observed, so scales that are still being learned never change what an example stands for.
+stored unscaled, so that changing scales never change the observation an example represents.
 
-Axes: `[agent, cell]`; visits are processed one after the other.
+Axes: `[agent, cell]`; visits are processed one by one.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from consmarl.records import settle
 from consmarl.sharing.counts import Counting, agents_of
 from consmarl.sharing.scales import Scales, deviations, having_seen, no_scales
 
-SETTLED = 100_000  # visits of an agent after which its scales are known well enough
+SETTLED = 100_000  # visits of an agent after which its scales are fixed
 
 
 class Codebook(NamedTuple):
@@ -35,9 +35,9 @@ class Codebook(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where an observation belongs."""
+    """The cell that an observation belongs to."""
 
-    cell: jax.Array  # int32, of the closest example, or the next free one
+    cell: jax.Array  # int32, that of the closest example, or the next free one
     is_new: jax.Array  # bool, whether it becomes an example
     is_same: jax.Array  # bool [cell], which examples count as the same observation
 
@@ -46,8 +46,8 @@ class Found(NamedTuple):
 class CodebookCounting(Counting):
     """A learned codebook.
 
-    n of Eq. 1, 6 and 7 is how many of an agent's visits belong to examples within the radius of this observation. If
-    there is none, n is 0; or, once the codebook is full, the visits to the closest example.
+    n of Eq. 1, 6 and 7 is the number of an agent's visits that belong to examples within the radius of this
+    observation. If there is no such example, n is 0 or, once the codebook is full, the visits to the closest example.
     """
 
     codebook_size: Size = 2048
@@ -94,7 +94,7 @@ class CodebookCounting(Counting):
         return counts.reshape(seats.shape)
 
     def _visited(self, state: Codebook, row: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Codebook, jax.Array]:
-        """Add one visit, and return the count after it."""
+        """Add one visit, and return the state and the count after it."""
         agent, code, amount = row
         amount = amount.astype(jnp.int32)
         scales = having_seen(_of(state.scales, agent), code[None], amount[None] > 0, SETTLED)
@@ -122,7 +122,7 @@ class CodebookCounting(Counting):
         closest = jnp.argmin(distances)
         is_near = distances <= self.codebook_radius**2
         is_new = ~jnp.any(is_near) & (num_filled < self.codebook_size)
-        # with a full codebook, what is near none belongs to the closest
+        # with a full codebook, an observation near no example belongs to the closest
         is_same = is_near | ((cells == closest) & ~is_new)
         return Found(jnp.where(is_new, num_filled, closest), is_new, is_same)
 
@@ -135,7 +135,7 @@ class CodebookCounting(Counting):
         return jax.tree.map(emptied, state)
 
     def report(self, state: Codebook) -> dict[str, jax.Array]:
-        """Return how many examples agents keep, and how full their codebooks are."""
+        """Return the number of examples of all agents, and how full their codebooks are."""
         num_examples = jnp.sum(state.num_filled)
         return {"num_observations": num_examples, "table_fill": num_examples / state.counts.size}
 

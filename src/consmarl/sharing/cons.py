@@ -1,4 +1,4 @@
-"""CONS: teachers name their best and worst actions, and students absorb both with caution (Algorithms 2 and 3)."""
+"""CONS: teachers name their best and worst actions, and students absorb both cautiously (Algorithms 2 and 3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class Cons(Mechanism):
         return equations.negative_weight(episode, self.start_episode, self.weight_shape)
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Return who answers: teachers with more or better experience (Algorithm 2)."""
+        """Return every teacher's `Reply`: those with more or better experience answer (Algorithm 2)."""
         del draws
         replies = self.may_teach(request, teachers)
         if not self.requires_seen:
@@ -132,7 +132,7 @@ class Cons(Mechanism):
         return Exchange(student, told)
 
     def _told(self, teachers: Teachers, replies: jax.Array, allowed: jax.Array | None) -> TeacherRecord:
-        """Return what each teacher would say, whether or not it answers; it names only what the student may do."""
+        """Return each teacher's message, whether or not it answers; it names only actions the student may take."""
         policies = jax.vmap(equations.boltzmann_policy, (0, None))(teachers.values, self.policy_temperature)
         confidence = jax.vmap(equations.policy_confidence, (0, None))(policies, allowed)
         return TeacherRecord(

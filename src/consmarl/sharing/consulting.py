@@ -1,12 +1,12 @@
 """Consulting the team during execution: agents that act greedily ask all teammates in every step.
 
-Agents that learned the same task separately form an ensemble. Here every agent asks what the others would do in its
-situation, given what it has seen and done (`TeacherMemory.HISTORY`), and acts on the team's combined judgement.
-Nothing is counted and no budget is spent; the number of messages is reported. The paper evaluates agents without
+Agents that learned the same task separately form an ensemble. Here every agent asks for the others' values in its
+situation, given its episode so far (`TeacherMemory.HISTORY`), and acts on the team's combined judgement.
+Visits are not counted and no budget is spent; the number of messages is reported. The paper evaluates agents without
 consulting, so this is a separate mode of execution and never part of the paper's figures.
 
-Axes: `[agent, env, …]`, and `[teacher, action]` for one student. Where an action has several dimensions, who answers is
-decided for all of them together, and each is scored by itself.
+Axes: `[agent, env, …]`, and `[teacher, action]` for one student. If actions have several dimensions, whether a teammate
+answers is decided for all of them together, and each dimension is scored separately.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from consmarl.sharing.interface import PrepareTeachers, Shared, Sharing, Situati
 from consmarl.sharing.options import Consult, Normalisation, TeacherMemory
 from consmarl.sharing.record import Reply, StepRecord, StudentRecord, TeacherRecord
 
-ONLY_HOPEFUL = (Consult.BEST, Consult.CONS)  # modes in which only teammates that expect more answer
+ONLY_HOPEFUL = (Consult.BEST, Consult.CONS)  # modes in which only teammates that expect more than the student answer
 NEGATIVE_WEIGHT = 0.5  # w_n of Eq. 8: the schedule belongs to training, so both kinds of knowledge count equally
 UPDATE_RATE = 0.6  # τ of Eq. 9, as in training
 
@@ -97,9 +97,9 @@ class Consulting(Sharing):
         return Shared(actions, traffic, state, memory, record, ready.recall)
 
     def _scored(self, student: jax.Array, values: jax.Array, allowed: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-        """Return how the team scores a student's actions [..., action], −∞ for what is forbidden, and who answers it.
+        """Return the team's scores of a student's actions [..., action], and which teammates answer, bool [teacher].
 
-        `values` [teacher, ..., action] are −∞ for what is forbidden; who answers is bool [teacher].
+        Scores, and `values` [teacher, ..., action], are −∞ for forbidden actions.
         """
         is_other = jnp.arange(len(values)) != student
         if self.mode in ONLY_HOPEFUL:
@@ -120,7 +120,7 @@ class Consulting(Sharing):
         actions: jax.Array,
         allowed: jax.Array | None,
     ) -> StepRecord:
-        """Write down what was said, in the form of a request in training; what consulting does not have is zero."""
+        """Return a record in the same form as for a request in training; fields without a counterpart are zero."""
         by_teacher = None if allowed is None else jnp.broadcast_to(allowed[:, :, None], values.shape)
         policies = jax.nn.softmax(values, axis=-1)
         nothing, none_left = jnp.zeros(actions.shape), jnp.zeros(is_sent.shape[:2], jnp.int32)
@@ -168,20 +168,20 @@ class Consulting(Sharing):
 
 
 def mean_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
-    """Score actions by the mean of the team's values, the student's own among them."""
+    """Score actions by the mean of the team's values, including the student's own."""
     del own, is_sent, allowed
     return jnp.mean(values, axis=0)
 
 
 def votes_of_team(own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
-    """Score actions by how many would take them; of equals, the student takes the one that it values most."""
+    """Score actions by the number of agents that would take them; ties go to the action the student values most."""
     del is_sent, allowed
     votes = jnp.sum(jnp.argmax(values, axis=1)[:, None] == jnp.arange(len(own))[None, :], axis=0)
     return votes + 0.5 * jax.nn.softmax(own)  # less than a vote
 
 
 def most_hopeful(own: jax.Array, values: jax.Array, is_sent: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
-    """Score actions by the values of whoever hopes for most; the student's own if nobody hopes for more."""
+    """Score actions by the values of the teammate with the highest max Q; by the student's own if none is higher."""
     del allowed
     hopes = jnp.where(is_sent, jnp.max(values, axis=1), -jnp.inf)
     return jnp.where(jnp.any(is_sent), values[jnp.argmax(hopes)], own)
@@ -192,7 +192,7 @@ def absorbed_policy(
 ) -> jax.Array:
     """Score actions by p̃ of Eq. 9: the student's policy moved by the best and worst actions of those who answer.
 
-    Nothing is counted in execution, so a teammate's prestige (Eq. 7) is its confidence Γ alone.
+    Visits are not counted during execution, so a teammate's prestige (Eq. 7) is its confidence Γ alone.
     """
     policies = jax.nn.softmax(values, axis=1)
     messages = Messages(
@@ -219,7 +219,7 @@ SCORES = {
 
 
 def _shares(mode: Consult, scores: jax.Array, allowed: jax.Array | None) -> jax.Array:
-    """Return scores, −∞ for what is forbidden, as shares of 1, for pictures."""
+    """Convert scores, which are −∞ for forbidden actions, to shares that add up to 1, for pictures."""
     if mode in (Consult.MEAN, Consult.BEST):
         return jax.nn.softmax(scores, axis=-1)
     scores = scores if allowed is None else jnp.where(allowed, scores, 0.0)
@@ -232,7 +232,7 @@ def _in_every_branch(flags: jax.Array, actions: jax.Array) -> jax.Array:
 
 
 def _over(function: Any, rows: jax.Array, allowed: jax.Array | None) -> jax.Array:
-    """Apply a function of [action] and of what is allowed to the last axis."""
+    """Apply a function of a row [action] and its mask along the last axis."""
     for _ in rows.shape[:-1]:
         function = jax.vmap(function)
     applied: jax.Array = function(rows, allowed)

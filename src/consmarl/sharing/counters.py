@@ -2,8 +2,9 @@
 
 The table uses open addressing with buckets of eight, whose keys fill a cache line: a key goes into the first free
 place of its bucket, or into another bucket if that is full. Keys are never removed. The size is fixed within a
-chunk; between chunks the loop asks `has_room_for` the most that a chunk can add, and `grown` makes room before it is
-needed. If a table fills up nevertheless, the lost visits are counted in `num_lost`, and the loop refuses to continue.
+chunk. Between chunks, `has_room_for` checks whether the table can take the most keys that a chunk can add, and if not,
+`grown` enlarges it. If a table fills up nevertheless, `num_lost` counts the lost visits, and the loop refuses to
+continue.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ class CountTable(NamedTuple):
 
     @property
     def num_places(self) -> int:
-        """How many keys it can hold."""
+        """Number of places for keys."""
         return self.counts.size
 
 
@@ -51,7 +52,7 @@ class Found(NamedTuple):
 
 
 def empty_table(num_places: int) -> CountTable:
-    """Return a table with room for at least this many keys."""
+    """Return an empty table with room for at least this many keys."""
     num_buckets = 1 << max((num_places - 1) // BUCKET, 1).bit_length()
     return CountTable(
         keys=jnp.zeros((num_buckets, BUCKET, 2), jnp.uint32),
@@ -70,9 +71,9 @@ def lookup(table: CountTable, keys: jax.Array) -> jax.Array:
 
 
 def count(table: CountTable, keys: jax.Array, amounts: jax.Array) -> tuple[CountTable, jax.Array]:
-    """Add amounts [...] to keys [..., 2] and return their counts after that.
+    """Add amounts [...] to the counts of keys [..., 2]; return the table and the new counts.
 
-    An amount of 0 adds no key and is not looked up: 0 is returned for it.
+    A key with amount 0 is neither added nor looked up: 0 is returned for it.
     """
     flat, flat_amounts = keys.reshape(-1, 2), amounts.reshape(-1).astype(jnp.int32)
     is_wanted = flat_amounts > 0
@@ -90,12 +91,12 @@ def count(table: CountTable, keys: jax.Array, amounts: jax.Array) -> tuple[Count
 
 
 def has_room_for(table: CountTable, num_new: int) -> bool:
-    """Return whether this many more keys leave the table easy to search (outside compiled code)."""
+    """Return whether the table stays below `MAX_LOAD` with this many more keys (outside compiled code)."""
     return int(table.num_filled) + num_new <= MAX_LOAD * table.num_places
 
 
 def grown(table: CountTable, num_new: int) -> CountTable:
-    """Return a table with the same counts and room for this many more keys: the next size, four times as large."""
+    """Return a table with the same counts and room for this many more keys; sizes grow by factors of four."""
     return _refilled(table, empty_table(places_for(table.num_places, int(table.num_filled) + num_new)))
 
 
@@ -107,7 +108,7 @@ def places_for(num_places: int, num_keys: int) -> int:
 
 
 def with_room(table: CountTable, num_visits: int) -> CountTable:
-    """Return a table that this many visits cannot fill: the same or a larger one (outside compiled code)."""
+    """Return a table with room for this many more visits: the same or a larger one (outside compiled code)."""
     return table if has_room_for(table, num_visits) else grown(table, num_visits)
 
 
@@ -121,7 +122,7 @@ def report(table: CountTable) -> dict[str, jax.Array]:
 
 
 def facts(table: CountTable) -> dict[str, Any]:
-    """Return what `sized` needs to make an empty table of this size."""
+    """Return the facts from which `sized` makes an empty table of this size."""
     return {"table_places": table.num_places}
 
 
@@ -183,13 +184,13 @@ def _find(table_keys: jax.Array, keys: jax.Array) -> Found:
 
 
 def _claim(table_keys: jax.Array, keys: jax.Array, is_wanted: jax.Array) -> tuple[jax.Array, Found, jax.Array]:
-    """Find places for keys, claiming free ones for new keys: (keys of the table, places, number of new ones).
+    """Find places for keys, claiming free ones for new keys: (keys of the table, places, number of new keys).
 
-    Keys that claim a place in the same bucket are served one after the other. Equal keys end up sharing one place.
+    Keys that claim a place in the same bucket are served one by one. Equal keys end up sharing one place.
     """
     num_buckets, batch = table_keys.shape[0], len(keys)
     turns = jnp.arange(batch, dtype=jnp.int32)
-    num_lanes = 4 * batch  # a small table decides who is first at a bucket; sharing a lane by chance costs a round
+    num_lanes = 4 * batch  # a small table decides which key is first at a bucket; a shared lane costs another round
 
     def claim(state: _Claiming) -> _Claiming:
         num_tries, is_pending, found, table_keys, num_new = state

@@ -1,4 +1,4 @@
-"""Ways to count how often an agent met an observation, by name: n in Eq. 1, 6 and 7.
+"""Ways to count how often an agent has met an observation, by name: n in Eq. 1, 6 and 7.
 
 The exact table is the paper's. `simhash` and `codebook` are for observations that are never met twice;
 docs/decisions/0016-counting-what-is-never-met-twice.md compares them. `register_counting` adds others.
@@ -103,7 +103,7 @@ def way_to_count(name: str, options: Mapping[str, Any]) -> Counting:
 
 
 def usual_counting(dtype: Any) -> str:
-    """Return the way to count observations of this type: floats are hardly ever met twice."""
+    """Return the default way to count observations of this type; the same floats are hardly ever met twice."""
     return "codebook" if jnp.issubdtype(dtype, jnp.floating) else EXACT
 
 

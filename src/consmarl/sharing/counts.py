@@ -1,4 +1,4 @@
-"""What a way to count visits is: n in Eq. 1, 6 and 7.
+"""The interface of a way to count visits: n in Eq. 1, 6 and 7.
 
 A way to count is a frozen dataclass of pure functions; its counts are its state, and its fields are its options.
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import jax
 
-NEWCOMER = 2**20  # more than the number of agents: seats of newcomers begin here
+NEWCOMER = 2**20  # added to a newcomer's number to get its seat; larger than any number of agents
 
 
 def agents_of(seats: jax.Array) -> jax.Array:
-    """Return the agents, from 0, that have these seats."""
+    """Return the agents' numbers, from 0, that belong to these seats."""
     return seats % NEWCOMER
 
 
@@ -24,7 +24,7 @@ class Counting(abc.ABC):
 
     @abc.abstractmethod
     def init(self, num_places: int, num_agents: int, observation_size: int) -> Any:
-        """Return the initial state, for observations of this length and with room for about this many of them."""
+        """Return the initial state, for observations of this length, with room for about `num_places` of them."""
 
     @abc.abstractmethod
     def marks(self, codes: jax.Array) -> jax.Array:
@@ -32,7 +32,7 @@ class Counting(abc.ABC):
 
     @abc.abstractmethod
     def count(self, state: Any, marks: jax.Array, seats: jax.Array, amounts: jax.Array) -> tuple[Any, jax.Array]:
-        """Add visits [...] of agents, by seat [...], to these marks; return the new counts."""
+        """Add visits [...] of agents, by seat [...], to these marks; return the new state and counts [...]."""
 
     @abc.abstractmethod
     def lookup(self, state: Any, marks: jax.Array, seats: jax.Array) -> jax.Array:
@@ -56,7 +56,7 @@ class Counting(abc.ABC):
     def with_newcomers(self, state: Any, is_new: jax.Array) -> Any:
         """Return the state after agents, bool [agent], were replaced by others.
 
-        There is nothing to do if visits are counted by seat: newcomers have seats of their own.
+        If visits are counted by seat, nothing changes: newcomers have seats of their own.
         """
         del is_new
         return state

@@ -1,14 +1,15 @@
-"""Equations 1, 2 and 4 to 10 of the paper, and Algorithm 1: one function each, unbatched, on one observation.
+"""Equations 1, 2 and 4 to 10 of the paper, and Algorithm 1: one function each, unbatched, for one observation.
 
 Equation 3 is the learning loss, which sharing does not change: `learners/td.py`. Axes: values and policies
-are `[action]`, what teachers say is `[teacher]`. Randomness is passed in as uniform draws from [0, 1), so that the
-the same draws gets the same actions.
+are `[action]`, messages from teachers `[teacher]`. Randomness is passed in as uniform draws from [0, 1), so that the
+same draws give the same actions.
 
-Where some actions are forbidden, |A| is the number of those that are `allowed` (bool `[action]`; None forbids nothing).
-Values of the others are −∞ then, and so their probabilities are 0.
+If some actions are forbidden, |A| is the number of `allowed` ones (bool `[action]`; with None, nothing is forbidden).
+The values of forbidden actions are −∞, so their probabilities are 0.
 
-Where an action has several dimensions, values are `[branch, action]`. Whether somebody may and will teach is decided
-for all dimensions together, by means over them; all else holds in each by itself, as if it were an action of its own.
+If actions have several dimensions, values are `[branch, action]`. Whether an agent may and will teach is decided for
+all dimensions together, by means over them; everything else is computed for each dimension separately, as if it were an
+action of its own.
 """
 
 from typing import NamedTuple
@@ -27,7 +28,7 @@ def asking_probability(num_visits: jax.Array, scale: float) -> jax.Array:
 def giving_probability(
     num_visits: jax.Array, values: jax.Array, scale: float, allowed: jax.Array | None = None
 ) -> jax.Array:
-    """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): who knows it well, and where it matters."""
+    """Eq. 2, P_give = 1 − (1 + υ_g)^−(√n·|max Q − min Q|): higher for familiar observations and important choices."""
     if values.ndim == 1:
         importance = jnp.max(values) - jnp.min(_or(jnp.inf, values, allowed))
     else:
@@ -36,33 +37,33 @@ def giving_probability(
 
 
 def policy_confidence(policy: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
-    """Eq. 4, Γ: the policy's standard deviation, from 0 where all actions are alike to 1 where one has all."""
+    """Eq. 4, Γ: the policy's normalised standard deviation, from 0 (uniform) to 1 (a single action)."""
     if allowed is None:
         num_actions = policy.shape[0]
         return jnp.minimum(num_actions * jnp.std(policy) / jnp.sqrt(num_actions - 1.0), 1.0)
     count = jnp.sum(allowed)
-    # of one action Γ is 1: the root in the denominator is never 0
+    # with one action Γ is 1; the root in the denominator is never 0
     deviation = jnp.where(count > 1, jnp.std(policy, where=allowed), 1.0)
     return jnp.minimum(count * deviation / jnp.sqrt(jnp.maximum(count - 1.0, 1.0)), 1.0)
 
 
 def boltzmann_policy(values: jax.Array, temperature: float = 1.0) -> jax.Array:
-    """Eq. 5, π: probabilities of actions from their values."""
+    """Eq. 5, π: the softmax of action values, as probabilities."""
     return jax.nn.softmax(values / temperature)
 
 
 def is_more_familiar(teacher_visits: jax.Array, student_visits: jax.Array) -> jax.Array:
-    """Eq. 6, first half, n_j > n_i: the teacher met the observation more often."""
+    """Eq. 6, first half, n_j > n_i: whether the teacher has met the observation more often."""
     return teacher_visits > student_visits
 
 
 def expected_value(values: jax.Array) -> jax.Array:
-    """Return max Q, what an agent expects: the mean of the maxima where an action has several dimensions."""
+    """Return max Q, the return an agent expects; with several dimensions, the mean of their maxima."""
     return jnp.max(values) if values.ndim == 1 else jnp.mean(jnp.max(values, axis=-1))
 
 
 def is_more_hopeful(teacher_values: jax.Array, student_values: jax.Array, margin: float = 0.0) -> jax.Array:
-    """Eq. 6, second half, max Q_j > max Q_i: the teacher expects more; the paper has no margin."""
+    """Eq. 6, second half, max Q_j > max Q_i: whether the teacher expects more; the paper has no margin."""
     return expected_value(teacher_values) > expected_value(student_values) + margin
 
 
@@ -73,13 +74,13 @@ def has_more_or_better_experience(
     student_values: jax.Array,
     margin: float = 0.0,
 ) -> jax.Array:
-    """Eq. 6: either half."""
+    """Eq. 6: whether either half holds."""
     is_familiar = is_more_familiar(teacher_visits, student_visits)
     return is_familiar | is_more_hopeful(teacher_values, student_values, margin)
 
 
 def prestige(num_visits: jax.Array, confidence: jax.Array) -> jax.Array:
-    """Eq. 7, Λ = √n·Γ: how much a teacher's advice weighs."""
+    """Eq. 7, Λ = √n·Γ: the prestige that determines the weight of a teacher's advice."""
     return jnp.sqrt(num_visits.astype(jnp.float32)) * confidence
 
 
@@ -90,7 +91,7 @@ def negative_weight(episode: jax.Array, start_episode: int, shape: float) -> jax
 
 
 class Messages(NamedTuple):
-    """A teacher's message to a student: m_t = (a_b, p_b, a_w, p_w, Λ)."""
+    """The teachers' messages to a student: m_t = (a_b, p_b, a_w, p_w, Λ)."""
 
     best_action: jax.Array  # int32 [teacher]
     best_probability: jax.Array  # float32 [teacher]
@@ -159,7 +160,7 @@ def targeted_exploration(
     """Algorithm 1: with probability Γ̃ the best action, else a draw that excludes the q worst.
 
     q is the number of the interval that Γ̃ lies in, of |A| − 1 equal ones closed above; Γ̃ = 0 belongs to the first.
-    Forbidden actions are left out in any case, and counted among those that were.
+    Forbidden actions are always excluded, and included in the number of excluded actions.
     """
     num_actions: jax.Array | int = policy.shape[0] if allowed is None else jnp.sum(allowed)
     num_excluded = jnp.clip(jnp.ceil(confidence * (num_actions - 1)), 1, num_actions - 1).astype(jnp.int32)
@@ -173,7 +174,7 @@ def targeted_exploration(
 
 
 def worst_action(policy: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
-    """Return a_w, the least likely action that is allowed."""
+    """Return a_w, the least likely allowed action."""
     return jnp.argmin(_or(jnp.inf, policy, allowed))
 
 
@@ -183,7 +184,7 @@ def worst_probability(policy: jax.Array, allowed: jax.Array | None = None) -> ja
 
 
 def _or(other: float, values: jax.Array, allowed: jax.Array | None) -> jax.Array:
-    """Return values, or something else for what is forbidden."""
+    """Return values, with `other` in place of those of forbidden actions."""
     return values if allowed is None else jnp.where(allowed, values, other)
 
 
@@ -191,7 +192,7 @@ def is_among_worst(policy: jax.Array, count: jax.Array) -> jax.Array:
     """Return which actions are the `count` worst; of equally bad ones, the lower-numbered counts as worse."""
     is_worse = policy[None, :] < policy[:, None]
     is_earlier_equal = (policy[None, :] == policy[:, None]) & jnp.tri(len(policy), k=-1, dtype=bool)
-    return jnp.sum(is_worse | is_earlier_equal, axis=1) < count  # its rank, 0 being the worst
+    return jnp.sum(is_worse | is_earlier_equal, axis=1) < count  # an action's rank, 0 for the worst
 
 
 def draw_action(weights: jax.Array, draw: jax.Array) -> jax.Array:

@@ -1,9 +1,9 @@
-"""Observations as 64-bit numbers to count by.
+"""Fingerprints: 64-bit numbers that stand for observations in counts.
 
 Every 32-bit word of an observation goes through a mixer that depends on its position, and the results are added, twice
-with different constants. Two different observations share a fingerprint with probability of about 2⁻⁶⁴, so among N
-keys the odds of any collision are about N²/2⁶⁵. Six agents meet at most 24 million in 80,000 episodes of PGM-6ag:
-one in 60,000 for the whole run, and one in 40,000 million that a single lookup is wrong.
+with different constants. Two different observations share a fingerprint with a probability of about 2⁻⁶⁴, so among N
+keys the odds of any collision are about N²/2⁶⁵. Six agents meet at most 24 million observations in 80,000 episodes of
+PGM-6ag: the odds are one in 60,000 for the whole run, and one in 40,000 million that a single lookup is wrong.
 """
 
 import jax
@@ -16,7 +16,7 @@ _LANES = 2
 
 
 def fingerprint(codes: jax.Array) -> jax.Array:
-    """Return observations [..., code], of any type of up to 32 bits, as [..., 2] 32-bit words that are not both 0."""
+    """Return fingerprints of observations [..., code] of up to 32 bits each: uint32 [..., 2], never both 0."""
     words = _as_words(codes)
     salts = _salts(words.shape[-1]).reshape((1,) * (words.ndim - 1) + (words.shape[-1], _LANES))
     mixed = _mix(words[..., None] ^ salts)
@@ -32,7 +32,7 @@ def of_agent(fingerprints: jax.Array, agents: jax.Array) -> jax.Array:
 
 
 def mark_used(keys: jax.Array) -> jax.Array:
-    """Make sure that no key is all zeros, which marks an empty place in a table."""
+    """Return keys without any that is all zeros, which marks a free place in a table."""
     is_zero = jnp.all(keys == 0, axis=-1, keepdims=True)
     return jnp.where(is_zero, jnp.uint32(1), keys)
 

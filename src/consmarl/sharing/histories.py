@@ -1,4 +1,4 @@
-"""What agents saw and did in this episode, outside compiled code, for teachers that remember a student's episode."""
+"""Agents' observations and actions in this episode, outside compiled code, for `TeacherMemory.HISTORY`."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
@@ -57,13 +57,13 @@ class Histories:
         return np.full(self._branches, NO_ACTION).tolist()
 
     def to_arrays(self, agent: int) -> dict[str, NDArray[Any]]:
-        """Return an agent's part as arrays, between steps."""
+        """Return one agent's observations and actions as arrays; call it between steps."""
         seen = self._seen[agent]
         return {"observations": np.stack(seen) if seen else np.zeros(0), "actions": np.array(self._done[agent], int)}
 
     @classmethod
     def from_arrays(cls, agents: Sequence[dict[str, NDArray[Any]]], branches: tuple[int, ...] = ()) -> Self:
-        """Read what `to_arrays` returned for each agent."""
+        """Return histories from the arrays that `to_arrays` returned for each agent."""
         histories = cls(len(agents), branches)
         for agent, arrays in enumerate(agents):
             if len(arrays["observations"]) != len(arrays["actions"]):

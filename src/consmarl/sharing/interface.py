@@ -1,11 +1,11 @@
 """The interface between the acting step and any sharing mechanism.
 
-A mechanism is a frozen, hashable dataclass of settings whose methods are pure. What outlives an episode (counts and
-budgets) is its state; what does not (observations met in this episode) is its memory. It knows nothing of networks: it
-receives the agents' values, and a function that prepares teachers to give their values in students' situations.
+A mechanism is a frozen, hashable dataclass of settings whose methods are pure. Its state (counts and budgets) outlives
+an episode; its memory (observations met in this episode) does not. It is independent of networks: it receives the
+agents' values, and a function that prepares teachers to give their values in students' situations.
 
-Axes: `[agent, env, …]`. Where an action has several dimensions, actions have a last axis of branches, and values and
-masks one before that of actions.
+Axes: `[agent, env, …]`. If actions have several dimensions, actions have a last axis of branches; values and masks have
+one before their action axis.
 """
 
 import abc
@@ -25,30 +25,30 @@ class Prepared(NamedTuple):
     """Teachers prepared for certain students."""
 
     ask_teachers: AskTeachers
-    recall: Any = ()  # what they remember of students' episodes, passed on to the next step
+    recall: Any = ()  # their memories of students' episodes, passed on to the next step
 
 
-# who asks, bool [agent, env] → teachers prepared for them
+# which agents ask, bool [agent, env] → teachers prepared for them
 PrepareTeachers = Callable[[jax.Array], Prepared]
 
 
 class Situation(NamedTuple):
-    """A step before anyone acts."""
+    """A step before the agents act."""
 
     codes: jax.Array  # [agent, env, code], the observations
     values: jax.Array  # float32 [agent, env, …, action], the agents' own
-    actions: jax.Array  # int32 [agent, env, …], what each would do without advice
+    actions: jax.Array  # int32 [agent, env, …], the agents' actions without advice
     is_exploring: jax.Array  # bool [agent, env]
     is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step
     is_live: jax.Array  # bool [env]
-    epsilon: jax.Array  # float32, one for all, or [agent, 1]
+    epsilon: jax.Array  # float32, a scalar or [agent, 1]
     episode: jax.Array  # int32 [env], the episode's number x
     step: jax.Array  # int32, the number of the step
-    allowed: Any = None  # bool [agent, env, …, action], none for whoever is absent; None where nothing is forbidden
+    allowed: Any = None  # bool [agent, env, …, action], all False for absent agents; None if nothing is ever forbidden
 
     @property
     def num_branches(self) -> int:
-        """How many dimensions an action has."""
+        """Number of dimensions of an action."""
         return self.actions.shape[-1] if self.actions.ndim > self.is_exploring.ndim else 1
 
 
@@ -62,23 +62,23 @@ class Traffic(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """The outcome of a step."""
+    """The outcome of sharing in a step."""
 
     actions: jax.Array  # int32 [agent, env, …]
     traffic: Traffic
     state: Any
     memory: Any
     record: Any  # `record.StepRecord` or `record.ActRecord`, or () if nothing is recorded
-    recall: Any = ()  # what teachers remember of students' episodes now
+    recall: Any = ()  # the teachers' updated memories of students' episodes
 
 
 class Sharing(abc.ABC):
     """A mechanism for sharing knowledge."""
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
-    handles_masks: ClassVar[bool] = False  # whether it heeds `Situation.allowed`
-    handles_branches: ClassVar[bool] = False  # whether it can be used where actions have several dimensions
-    metrics: ClassVar[tuple[Metric, ...]] = ()  # what rows hold of its reports, in the order that a reader wants
+    handles_masks: ClassVar[bool] = False  # whether it respects `Situation.allowed`
+    handles_branches: ClassVar[bool] = False  # whether it can be used if actions have several dimensions
+    metrics: ClassVar[tuple[Metric, ...]] = ()  # its metrics in result rows, in display order
 
     @abc.abstractmethod
     def init(self, num_agents: int, num_actions: int) -> Any:
@@ -99,10 +99,10 @@ class Sharing(abc.ABC):
         *,
         is_recording: bool = False,
     ) -> Shared:
-        """Let agents ask and answer, and decide what each does."""
+        """Let agents ask and answer; return the actions they take, with the new state and memory."""
 
     def for_observations(self, size: int, dtype: Any) -> "Sharing":
-        """Return the mechanism for observations of this length and type, where something of it depends on them."""
+        """Return the mechanism, adapted to observations of this length and type; by default unchanged."""
         del size, dtype
         return self
 

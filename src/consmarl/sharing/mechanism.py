@@ -1,4 +1,4 @@
-"""What CONS and AdHocTD have in common: counting, asking and budgets."""
+"""The common base of CONS and AdHocTD: counting, asking and budgets."""
 
 import abc
 import dataclasses
@@ -27,17 +27,17 @@ from consmarl.sharing.record import Reply, StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
-PRACTICE = 20240220  # arbitrary, but fixed: who practises when depends only on the episode
-PART_BEFORE_SHARING = 8  # an eighth of a run that is too short for the default start
+PRACTICE = 20240220  # an arbitrary but fixed seed: which agents practise depends only on the episode
+PART_BEFORE_SHARING = 8  # in a run too short for the default start, sharing starts after an eighth
 
-# what the authors' code does in both methods, and the paper in neither
+# settings of the authors' code in both methods that differ from the paper
 RELEASED = dict(
     ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
 )
 
-# what makes advice useful: teachers that remember what the student has seen, that expect more than it does, and
-# that are asked when the student would otherwise exploit, so that advice never replaces exploration; and students
-# that act on their own in every other episode, since otherwise they never learn from their own mistakes
+# settings that make advice useful: teachers remember the student's episode, expect more than the student does, and are
+# asked when the student would otherwise exploit, so that advice never replaces exploration; and students act on their
+# own in about half of the episodes, since otherwise they never learn from their own mistakes
 RECOMMENDED = dict(
     ask_gate=AskGate.EXPLOITING,
     teacher_memory=TeacherMemory.HISTORY,
@@ -58,7 +58,7 @@ def never_begins(start_episode: int, num_episodes: int) -> bool:
 
 
 class SharingState(NamedTuple):
-    """What outlives an episode."""
+    """The state that outlives an episode: counts and budgets."""
 
     table: Any  # the counts: a `CountTable` if they are exact
     requests_left: jax.Array  # int32 [agent], b_ask
@@ -104,12 +104,12 @@ class Mechanism(Sharing):
     counting: Annotated[str | None, OneOf(COUNTINGS)] = None
     """How visits are counted [P: exact; ours: codebook where observations are floats, which are hardly ever met
     twice]."""
-    counting_options: tuple[tuple[str, Any], ...] = internal(())  # of the way to count, by name; also given as a dict
+    counting_options: tuple[tuple[str, Any], ...] = internal(())  # of the way to count, by name; may be given as a dict
     observation_size: int = internal(0)  # 0 until it is known; exact counts do not need it
     experts: tuple[int, ...] = internal(())  # agents that never ask
-    newcomers: tuple[int, ...] = internal(())  # agents whose seats are taken over by others, who have met nothing
-    join_episode: int | None = internal(None)  # after this many episodes
-    initial_places: int = internal(1 << 20)  # of the table of counts, which grows
+    newcomers: tuple[int, ...] = internal(())  # agents that are replaced by others, without any visits
+    join_episode: int | None = internal(None)  # number of episodes after which they are
+    initial_places: int = internal(1 << 20)  # initial size of the table of counts, which grows
     requests_at_once: int = internal(8)  # how many requests are processed together; affects only speed
 
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {}  # differences from the fields' defaults, which are PAPER
@@ -148,7 +148,7 @@ class Mechanism(Sharing):
         """Return the outcome of the answers."""
 
     def may_teach(self, request: Request, teachers: Teachers) -> jax.Array:
-        """Return ANSWERED for every eligible teacher, and the reason for the others: uint8 [teacher]."""
+        """Return ANSWERED for every eligible teacher, and for the others why they are not: uint8 [teacher]."""
         visits, values = (teachers.num_visits, request.num_visits), (teachers.values, request.values)
         if self.eligibility is Eligibility.ANYONE:
             return jnp.full(teachers.num_visits.shape, Reply.ANSWERED, jnp.uint8)
@@ -174,7 +174,7 @@ class Mechanism(Sharing):
         return way_to_count(self.counting_kind, dict(self.counting_options))
 
     def for_observations(self, size: int, dtype: Any) -> Self:
-        """Return the mechanism with a way to count such observations: its own, or the usual one for their type."""
+        """Return the mechanism with a way to count such observations: its own, or the default for their type."""
         kind = self.counting or usual_counting(dtype)
         if kind == EXACT:
             return self
@@ -201,7 +201,10 @@ class Mechanism(Sharing):
         return Purse(self.budget_requests, answers)
 
     def begin(self, num_agents: int, num_envs: int, episode_limit: int) -> jax.Array:
-        """Return the fingerprints met in this episode, if they are needed: [step, agent, env, 2], initially zero."""
+        """Return an empty list of the fingerprints met in this episode: zeros [step, agent, env, 2].
+
+        It has no steps unless `ask_when` needs it.
+        """
         num_kept = episode_limit if self.ask_when is AskWhen.FIRST_VISIT else 0
         return jnp.zeros((num_kept, num_agents, num_envs, 2), jnp.uint32)
 
@@ -220,11 +223,11 @@ class Mechanism(Sharing):
         return self.counter.facts(state.table)
 
     def sized(self, state: SharingState, facts: Mapping[str, Any]) -> SharingState:
-        """Return a state whose counts have another size."""
+        """Return a state whose counts have the size given by `facts`."""
         return state._replace(table=self.counter.sized(state.table, facts))
 
     def with_room(self, state: SharingState, num_visits: int) -> SharingState:
-        """Make room for this many more visits."""
+        """Return the state with room for this many more visits."""
         return state._replace(table=self.counter.with_room(state.table, num_visits))
 
     def check(self, state: SharingState) -> None:
@@ -241,7 +244,7 @@ class Mechanism(Sharing):
         *,
         is_recording: bool = False,
     ) -> Shared:
-        """Count, ask, answer, absorb, pay."""
+        """Count visits, process requests and answers, and charge budgets; return the agents' actions."""
         key_ask, key_second, key_requests = jax.random.split(key, 3)
         marks = self.counter.marks(situation.codes)
         agents = jnp.arange(situation.actions.shape[0])[:, None]
@@ -279,7 +282,7 @@ class Mechanism(Sharing):
         return jnp.where(is_new, NEWCOMER + agents, agents)
 
     def with_newcomers(self, state: SharingState, is_new: jax.Array) -> SharingState:
-        """Give newcomers full budgets, and let them have met nothing."""
+        """Return the state with full budgets and no visits for newcomers."""
         purse = self.purse(len(is_new), 2)
         return state._replace(
             table=self.counter.with_newcomers(state.table, is_new),
@@ -295,7 +298,7 @@ class Mechanism(Sharing):
         is_new: jax.Array,
         requests_left: jax.Array,
     ) -> jax.Array:
-        """Return who asks: bool [agent, env].
+        """Return which agents ask: bool [agent, env].
 
         An agent that acts in several environments at once reserves a unit of its budget for each request of a step,
         so that it cannot overspend; unused units are returned.
@@ -309,7 +312,7 @@ class Mechanism(Sharing):
             wants &= situation.is_starting
         elif self.ask_gate is AskGate.EXPLOITING:
             wants &= ~situation.is_exploring
-        if situation.allowed is not None:  # where there is no choice, there is nothing to ask about
+        if situation.allowed is not None:  # an agent with a single allowed action has nothing to ask about
             wants &= in_any_branch(jnp.sum(situation.allowed, axis=-1) > 1, situation.num_branches)
         if self.ask_share < 1:
             wants &= asks_in(situation.episode, len(wants), self.ask_share)
@@ -353,12 +356,12 @@ class Mechanism(Sharing):
 
 
 def in_any_branch(flags: jax.Array, num_branches: int) -> jax.Array:
-    """Return what holds in some dimension of an action: [agent, env], from [agent, env, …]."""
+    """Return whether flags hold in any dimension of an action: [agent, env], from [agent, env, …]."""
     return flags if num_branches == 1 else jnp.any(flags, axis=-1)
 
 
 def asks_in(episodes: jax.Array, num_agents: int, share: float) -> jax.Array:
-    """Return which agents may ask in which episodes [env], whatever the step: bool [agent, env]."""
+    """Return which agents may ask in these episodes [env], the same in all steps: bool [agent, env]."""
 
     def draw(episode: jax.Array) -> jax.Array:
         return jax.random.uniform(jax.random.fold_in(jax.random.key(PRACTICE), episode), (num_agents,))

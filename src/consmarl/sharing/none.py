@@ -11,18 +11,18 @@ from consmarl.sharing.record import ActRecord
 
 @dataclass(frozen=True)
 class NoSharing(Sharing):
-    """Nobody asks, nobody counts."""
+    """No requests and no counts."""
 
     handles_masks = True
     handles_branches = True
 
     def init(self, num_agents: int, num_actions: int) -> tuple[()]:
-        """Nothing is kept."""
+        """Return an empty state."""
         del num_agents, num_actions
         return ()
 
     def begin(self, num_agents: int, num_envs: int, episode_limit: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty memory."""
         del num_agents, num_envs, episode_limit
         return ()
 
@@ -36,7 +36,7 @@ class NoSharing(Sharing):
         *,
         is_recording: bool = False,
     ) -> Shared:
-        """Do what exploration says."""
+        """Return the agents' own actions."""
         del key, prepare_teachers
         nothing = jnp.zeros(situation.is_exploring.shape, jnp.int32)
         done = situation.actions.astype(jnp.uint8)
@@ -46,4 +46,4 @@ class NoSharing(Sharing):
         return Shared(situation.actions, Traffic(nothing, nothing, nothing, nothing), state, memory, record)
 
 
-ALONE = NoSharing()  # the paper's way of executing a policy, and the default of every evaluation
+ALONE = NoSharing()  # how the paper evaluates policies, and the default of every evaluation

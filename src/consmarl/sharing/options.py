@@ -1,4 +1,4 @@
-"""Named choices for points that the paper leaves open, or on which paper and authors' code disagree."""
+"""Options for points that the paper leaves open, or on which the paper and the authors' code disagree."""
 
 import enum
 
@@ -26,14 +26,14 @@ class Knowledge(enum.Enum):
     SCHEDULE = "schedule"  # the paper, Eq. 8
     NEGATIVE_ONLY = "negative-only"  # CONS-wo-P; what the authors' code does
     POSITIVE_ONLY = "positive-only"  # CONS-wo-N
-    FIXED = "fixed"  # `fixed_negative_weight`; the authors' code has a mode with one half
+    FIXED = "fixed"  # `fixed_negative_weight`; the authors' code has a mode with a weight of one half
 
 
 class Normalisation(enum.Enum):
     """Which teachers' weights add up to 1 (Eq. 10)."""
 
-    ALL_NAMING = "all-naming"  # the paper: all who name the action, whether or not they pass the indicator
-    PASSING = "passing"  # the authors' code: those who pass the indicator
+    ALL_NAMING = "all-naming"  # the paper: all that name the action, whether or not they pass the indicator
+    PASSING = "passing"  # the authors' code: only those that pass the indicator
 
 
 class Gained(enum.Enum):
@@ -51,12 +51,12 @@ class Sampling(enum.Enum):
 
 
 class Eligibility(enum.Enum):
-    """Who may teach: the halves of Eq. 6."""
+    """Which agents may teach, by the halves of Eq. 6."""
 
     ANYONE = "anyone"
-    EITHER = "either"  # the paper's CONS: those who met the observation more often, or expect more from it
-    MORE_FAMILIAR = "more-familiar"  # only those who met it more often
-    MORE_HOPEFUL = "more-hopeful"  # only those who expect more
+    EITHER = "either"  # the paper's CONS: those that have met the observation more often, or expect more from it
+    MORE_FAMILIAR = "more-familiar"  # only those that have met it more often
+    MORE_HOPEFUL = "more-hopeful"  # only those that expect more
 
 
 class Giving(enum.Enum):
@@ -71,7 +71,7 @@ class TeacherMemory(enum.Enum):
 
     STUDENT = "student"  # the student's memory before this step
     STUDENT_AFTER_STEP = "student-after-step"  # the authors' code with shared weights on a CPU: the step counts twice
-    OWN = "own"
+    OWN = "own"  # the teacher's memory of its own episode
     HISTORY = "history"  # its own network's memory of the student's episode up to this step
 
 
@@ -80,8 +80,8 @@ class Consult(enum.Enum):
 
     MEAN = "mean"  # by the mean of the whole team's values
     VOTE = "vote"  # by the action that most of the team would take
-    BEST = "best"  # by the values of the agent that expects most
-    CONS = "cons"  # by their own policy, moved by the best and worst actions of those who expect more (Eq. 9)
+    BEST = "best"  # by the values of the agent that expects the most
+    CONS = "cons"  # by their own policy, moved by the best and worst actions of those that expect more (Eq. 9)
 
 
 class Preset(enum.Enum):

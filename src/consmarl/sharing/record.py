@@ -24,13 +24,13 @@ class Reply(enum.IntEnum):
 
 
 class ActRecord(NamedTuple):
-    """A step of agents that share nothing; [agent, env, …]."""
+    """A step of agents that do not share; [agent, env, …]."""
 
     values: jax.Array  # float32 [agent, env, action], or the scores of a learner without values
     is_exploring: jax.Array  # bool
     own_action: jax.Array  # uint8
     action: jax.Array  # uint8, the same
-    allowed: Any = None  # bool [agent, env, action]; None where nothing is forbidden
+    allowed: Any = None  # bool [agent, env, action]; None if nothing is ever forbidden
 
 
 class TeacherRecord(NamedTuple):
@@ -52,7 +52,7 @@ class StudentRecord(NamedTuple):
 
     policy_before: jax.Array  # float32 [action], π
     modified: jax.Array  # float32 [action], p̃; the votes in AdHocTD
-    policy_after: jax.Array  # float32 [action], π̃; in AdHocTD uniform over the actions with most votes
+    policy_after: jax.Array  # float32 [action], π̃; in AdHocTD uniform over the actions with the most votes
     confidence_after: jax.Array  # float32, Γ̃
     negative_weight: jax.Array  # float32, w_n
     is_best: jax.Array  # bool, the best action was taken because the policy is confident
@@ -62,22 +62,22 @@ class StudentRecord(NamedTuple):
 
 
 class StepRecord(NamedTuple):
-    """A step of all agents; [agent, env, …], fields of requests being zero if nobody asked."""
+    """A step of all agents; [agent, env, …]. Fields of requests are zero for agents that did not ask."""
 
     is_asking: jax.Array  # bool
     ask_probability: jax.Array  # float32, P_ask
     num_visits: jax.Array  # int32, n_i(o_i), including this visit
     values: jax.Array  # float32 [agent, env, action]
     is_exploring: jax.Array  # bool
-    own_action: jax.Array  # uint8, what it would have done
-    action: jax.Array  # uint8, what it did
+    own_action: jax.Array  # uint8, its action without advice
+    action: jax.Array  # uint8, the action it took
     requests_left: jax.Array  # int32, after this step
     answers_left: jax.Array  # int32
     student: StudentRecord
     teachers: TeacherRecord  # [agent, env, teacher]
-    allowed: Any = None  # bool [agent, env, action]; None where nothing is forbidden
+    allowed: Any = None  # bool [agent, env, action]; None if nothing is ever forbidden
 
 
 def blank(shapes: Any, num_requests: int) -> Any:
-    """Return empty records of requests, from the shapes of a single request's."""
+    """Return empty records of `num_requests` requests, given the shapes of a single request's record."""
     return jax.tree.map(lambda leaf: jnp.zeros((num_requests, *leaf.shape), leaf.dtype), shapes)

@@ -1,10 +1,10 @@
-"""Process the requests of one step in order: who answers, within which budget, and with what outcome.
+"""Process the requests of one step in order: which teachers answer, within their budgets, and the outcome.
 
-Requests are few, so they are gathered into short lists, and teachers are asked only about those: the cost follows the
-number of requests, not the square of the team. They are processed by environment and, within it, by the student's
-number, as if agents acted one after the other; a teacher whose budget runs out answers the earlier ones.
+Requests are few, so they are gathered into short lists, and teachers are asked only about those: the cost depends on
+the number of requests, not on the square of the team size. They are processed by environment and, within it, by the
+student's number, as if agents acted one by one; a teacher whose budget runs out answers the earlier ones.
 
-Where an action has several dimensions, a request is about all of them: teachers name a best and a worst choice in each,
+If actions have several dimensions, a request is about all of them: teachers name a best and a worst choice in each,
 and the student absorbs them dimension by dimension.
 
 Axes: `[agent, env]` outside, `[pair]` inside, environment by environment.
@@ -28,21 +28,21 @@ class Request(NamedTuple):
     values: jax.Array  # float32 [action], or [branch, action]
     num_visits: jax.Array  # int32
     episode: jax.Array  # int32
-    allowed: Any = None  # bool [..., action], what the student may do: all else is worth −∞; None forbids nothing
+    allowed: Any = None  # bool [..., action], the student's mask: other values are −∞; with None, nothing is forbidden
 
 
 class Teachers(NamedTuple):
-    """What every agent knows about a request's observation."""
+    """Every agent's values and visits for a request's observation."""
 
-    values: jax.Array  # float32 [teacher, ..., action], −∞ for what the student may not do
+    values: jax.Array  # float32 [teacher, ..., action], −∞ for actions the student may not take
     num_visits: jax.Array  # int32 [teacher]
 
 
 class Draws(NamedTuple):
     """Random numbers for one request, uniform in [0, 1)."""
 
-    whether: jax.Array  # one, or [branch]
-    which: jax.Array  # one, or [branch]
+    whether: jax.Array  # scalar or [branch]
+    which: jax.Array  # scalar or [branch]
     giving: jax.Array  # [teacher]
 
 
@@ -54,7 +54,7 @@ class Exchange(NamedTuple):
 
 
 class Answering(Protocol):
-    """What a mechanism defines for one request."""
+    """The part of a mechanism that processes requests."""
 
     @property
     def enforces_answer_budget(self) -> bool:
@@ -62,7 +62,7 @@ class Answering(Protocol):
 
     @property
     def requests_at_once(self) -> int:
-        """How many requests are processed together."""
+        """Number of requests that are processed together."""
 
     @property
     def counter(self) -> Counting:
@@ -93,7 +93,7 @@ class Outcome(NamedTuple):
 
     num_done: jax.Array
     answers_left: jax.Array  # int32 [agent]
-    actions: jax.Array  # int32, of advised agents; [..., branch] where an action has several dimensions
+    actions: jax.Array  # int32, of advised agents; [..., branch] if actions have several dimensions
     is_advised: jax.Array  # bool, of the same shape
     num_answers: jax.Array  # int32, messages a student received
     taught: jax.Array  # int32, messages a teacher gave
@@ -101,7 +101,7 @@ class Outcome(NamedTuple):
 
 
 def draws_of(key: jax.Array, num_agents: int, num_branches: int = 1) -> Draws:
-    """Draw for one request."""
+    """Draw the random numbers for one request."""
     drawn = jax.random.uniform(key, (num_agents + 2 * num_branches,))
     if num_branches == 1:
         return Draws(drawn[0], drawn[1], drawn[2:])
@@ -116,7 +116,7 @@ def willing(mechanism: Answering, request: Request, teachers: Teachers, draws: D
 
 
 def within_budget(mechanism: Answering, replies: jax.Array, has_budget: jax.Array) -> jax.Array:
-    """Silence teachers that would answer but have no budget left."""
+    """Return the replies, with NO_BUDGET for teachers that would answer but have no budget left."""
     if not mechanism.enforces_answer_budget:
         return replies
     return jnp.where((replies == Reply.ANSWERED) & ~has_budget, jnp.uint8(Reply.NO_BUDGET), replies)
@@ -136,10 +136,10 @@ def _num_branches(request: Request) -> int:
 
 
 def exchanged(mechanism: Answering, request: Request, teachers: Teachers, replies: jax.Array, draws: Draws) -> Exchange:
-    """Return the outcome of the answers, in every dimension of an action by itself.
+    """Return the outcome of the answers, computed for every dimension of an action separately.
 
-    With several, the student's record is [branch, …] and the teachers' [teacher, branch], but for what they say of all
-    dimensions at once: whether they answer, and how often they met the observation.
+    With several dimensions, the student's record is [branch, …] and the teachers' [teacher, branch], except for
+    `reply` and `num_visits`, which are the same for all dimensions.
     """
     if _num_branches(request) == 1:
         return mechanism.exchange(request, teachers, replies, draws)
@@ -194,7 +194,7 @@ def _answer_some(
     numbers: jax.Array,
     outcome: Outcome,
 ) -> Outcome:
-    """Process the requests of given pairs; a number beyond the last pair means none."""
+    """Process the requests of these pairs; a number beyond the last pair stands for no request."""
     num_agents, num_pairs = asked.is_asking.shape[0], asked.is_asking.size
     agents, is_request = jnp.arange(num_agents), (numbers < num_pairs)[:, None]
     pairs = jnp.minimum(numbers, num_pairs - 1)

@@ -1,6 +1,6 @@
-"""How far apart the numbers of an observation usually lie, so that each of them counts alike.
+"""The running mean and spread of every number of an observation, so that all of them can be weighted equally.
 
-Unbatched: one `Scales` for everything that it has seen. Axes: `[visit, code]`.
+Unbatched: one `Scales` for all observations added to it. Axes: `[visit, code]`.
 """
 
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-LEAST_VARIANCE = 1e-10  # relative to the square of the mean; below this, a number is constant but for rounding
+LEAST_VARIANCE = 1e-10  # relative to the square of the mean; below this, a number is constant except for rounding
 
 
 class Scales(NamedTuple):
@@ -26,7 +26,7 @@ def no_scales(observation_size: int) -> Scales:
 
 
 def having_seen(scales: Scales, codes: jax.Array, is_visit: jax.Array, most: int) -> Scales:
-    """Add observations [visit, code], unless `most` have been seen already: then scales stay as they are."""
+    """Return scales with observations [visit, code] added; unchanged if `most` have already been seen."""
     weights = jnp.where(scales.num_seen < most, is_visit, 0).astype(jnp.int32)
     num_new = jnp.sum(weights)
     num_seen = scales.num_seen + num_new
@@ -38,7 +38,7 @@ def having_seen(scales: Scales, codes: jax.Array, is_visit: jax.Array, most: int
 
 
 def deviations(scales: Scales) -> tuple[jax.Array, jax.Array]:
-    """Return the standard deviation of every number, 1 for one that has been constant, and how many vary."""
+    """Return the standard deviation of every number (1 for constant ones), and how many numbers vary (at least 1)."""
     variance = scales.squares / jnp.maximum(scales.num_seen, 1)
     varies = variance > LEAST_VARIANCE * jnp.maximum(jnp.square(scales.mean), LEAST_VARIANCE)
     return jnp.sqrt(jnp.where(varies, variance, 1.0)), jnp.maximum(jnp.sum(varies), 1)

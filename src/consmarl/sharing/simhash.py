@@ -1,11 +1,11 @@
-"""Counts by hashing: observations on the same side of random hyperplanes are one (Tang et al., 2017).
+"""Counts by hashing: observations on the same side of all random hyperplanes count as one (Tang et al., 2017).
 
-Observations are centred and divided by their scales, which are taken from the team's first `SETTLED` visits and then
-stay: scales that kept moving would move the hyperplanes under what has been counted. Visits before that are not
-counted. Every observation has one cell, in the exact table; see `counters`.
+Observations are centred and divided by their scales, which are computed from the team's first `SETTLED` visits and then
+fixed: changing scales would move the hyperplanes relative to earlier visits. Visits before that are not counted. Every
+observation belongs to one cell, which is counted in the exact table; see `counters`.
 
-A cell ends at a hyperplane, and noise carries observations that lie close to one across it. So a count also includes
-the cells behind the closest hyperplanes, if they are within `TOLERANCE`.
+Noise moves observations close to a hyperplane across it, into another cell. So a count also includes the cells behind
+the closest hyperplanes, if they are within `TOLERANCE`.
 """
 
 import functools
@@ -28,9 +28,9 @@ from consmarl.sharing.scales import Scales, deviations, having_seen, no_scales
 
 MOST_BITS = 256
 SETTLED = 128  # visits of the team
-LARGEST = 5.0  # standard deviations from the mean; what is further away counts as this far
+LARGEST = 5.0  # standard deviations from the mean; larger distances are clipped
 TOLERANCE = 0.1  # standard deviations
-NUM_CLOSEST = 3  # hyperplanes that a count may look behind
+NUM_CLOSEST = 3  # hyperplanes whose other sides a count may include
 SEED = 20240220  # arbitrary, but fixed
 
 
@@ -42,7 +42,7 @@ class HashedCounts(NamedTuple):
 
 
 class Hashed(NamedTuple):
-    """Where observations lie."""
+    """The positions of observations relative to the hyperplanes."""
 
     bits: jax.Array  # uint8 [..., bit], 1 on the upper side of a hyperplane
     closest: jax.Array  # int32 [..., close], the closest hyperplanes
@@ -53,8 +53,8 @@ class Hashed(NamedTuple):
 class SimHashCounting(Counting):
     """Hashing by random hyperplanes.
 
-    n of Eq. 1, 6 and 7 is how many of an agent's visits lay on the same side of all hyperplanes as this observation,
-    ignoring those that it nearly touches.
+    n of Eq. 1, 6 and 7 is the number of an agent's visits on the same side of all hyperplanes as this observation,
+    ignoring hyperplanes that are very close to it.
     """
 
     hash_bits: int = 64
@@ -83,11 +83,11 @@ class SimHashCounting(Counting):
         keys = of_agent(fingerprint(self.hashed(state.scales, marks).bits), seats)
         table, _ = counters.count(state.table, keys, jnp.where(is_settled, amounts, 0))
         following = HashedCounts(table, having_seen(state.scales, rows, is_visit, SETTLED))
-        # counted with the scales of before: in the step that settles them, nothing has been counted yet
+        # with the scales from before this step: in the step that fixes them, nothing has been counted yet
         return following, jnp.where(amounts > 0, self._sum(table, state.scales, marks, seats), 0)
 
     def lookup(self, state: HashedCounts, marks: jax.Array, seats: jax.Array) -> jax.Array:
-        """Sum the counts of the cells that an observation is in or nearly in."""
+        """Return the sum of the counts of an observation's cell and of the cells very close to it."""
         return self._sum(state.table, state.scales, marks, seats)
 
     def _sum(self, table: CountTable, scales: Scales, marks: jax.Array, seats: jax.Array) -> jax.Array:
@@ -97,7 +97,7 @@ class SimHashCounting(Counting):
         return jnp.where(scales.num_seen >= SETTLED, counts, 0)
 
     def hashed(self, scales: Scales, codes: jax.Array) -> Hashed:
-        """Return where observations [..., code] lie."""
+        """Return the positions of observations [..., code] relative to the hyperplanes."""
         leading = (1,) * (codes.ndim - 1)
         deviation, _ = deviations(scales)
         scaled = (codes - scales.mean.reshape(*leading, -1)) / deviation.reshape(*leading, -1)
@@ -108,7 +108,7 @@ class SimHashCounting(Counting):
         return Hashed((far > 0).astype(jnp.uint8), closest, nearness > -TOLERANCE)
 
     def _cells(self, hashed: Hashed) -> tuple[jax.Array, jax.Array]:
-        """Return the cells behind every choice of close hyperplanes, [..., choice, bit], and which are meant."""
+        """Return the cells behind every subset of the closest hyperplanes, [..., choice, bit], and which ones count."""
         num_close = hashed.closest.shape[-1]
         crosses = np.arange(1 << num_close)[:, None] >> np.arange(num_close) & 1 == 1  # [choice, close]
         crosses = crosses.reshape((1,) * (hashed.bits.ndim - 1) + crosses.shape)
@@ -118,7 +118,7 @@ class SimHashCounting(Counting):
         return hashed.bits[..., None, :] ^ flips, is_meant
 
     def report(self, state: HashedCounts) -> dict[str, jax.Array]:
-        """Return how many cells of agents were met, and how full the table is."""
+        """Return how many cells all agents have met, how many visits were lost, and how full the table is."""
         return counters.report(state.table)
 
     def facts(self, state: HashedCounts) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class SimHashCounting(Counting):
 def hyperplanes(observation_size: int, num_bits: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return unit normals [code, bit] and distances from the mean [bit].
 
-    They do not all go through the mean, as SimHash's do: the most usual observations would lie on every one of them.
+    Unlike SimHash's, they do not all go through the mean: the most common observations would lie on every one of them.
     """
     random = np.random.default_rng(SEED)
     normals = random.normal(size=(observation_size, num_bits))

@@ -1,4 +1,4 @@
-"""What a team has met, outside compiled code: exact counts of anything, or another way to count numbers."""
+"""Counts of a team's visits outside compiled code: exact for any observations, or by another way to count numbers."""
 
 import abc
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.visits import Visits
 
 Observations = Sequence[ArrayLike] | NDArray[Any]  # one per agent
-FIRST_PLACES = 1 << 12  # of a table of counts, which grows
+FIRST_PLACES = 1 << 12  # initial size of a table of counts, which grows
 
 
 class Tally(abc.ABC):
-    """How often each agent of a team met observations."""
+    """Counts of how often each agent of a team has met observations."""
 
     @abc.abstractmethod
     def add(self, observations: Observations, is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Count what agents observe, if they are there, and return their counts [agent]."""
+        """Count the observations of agents that are present, and return their counts [agent]."""
 
     @abc.abstractmethod
     def counts(self, observation: ArrayLike) -> NDArray[np.int32]:
@@ -32,10 +32,10 @@ class Tally(abc.ABC):
 
     @abc.abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything that is known, by name."""
+        """Return all counts as arrays, by name."""
 
     def check(self, observations: Observations) -> None:  # noqa: B027
-        """Raise an error if these cannot be counted."""
+        """Raise an error if these observations cannot be counted."""
 
 
 class ExactTally(Tally):
@@ -47,16 +47,16 @@ class ExactTally(Tally):
 
     @classmethod
     def empty(cls, num_agents: int) -> Self:
-        """Start with nothing."""
+        """Return empty counts."""
         return cls([Visits() for _ in range(num_agents)])
 
     def add(self, observations: Observations, is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Count each agent's own."""
+        """Count each agent's own observation."""
         rows = zip(self.visits, observations, is_there, strict=True)
         return np.array([mine.add(each) if there else mine.count(each) for mine, each, there in rows], np.int32)
 
     def counts(self, observation: ArrayLike) -> NDArray[np.int32]:
-        """Look the observation up for everyone."""
+        """Return every agent's count of the observation."""
         return np.array([mine.count(observation) for mine in self.visits], np.int32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -67,7 +67,7 @@ class ExactTally(Tally):
 
     @classmethod
     def from_arrays(cls, num_agents: int, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Read what `to_arrays` returned."""
+        """Return counts from the arrays that `to_arrays` returned."""
         return cls(
             [
                 Visits.from_arrays({part: arrays[f"{agent}.{part}"] for part in Visits.PARTS})
@@ -77,30 +77,30 @@ class ExactTally(Tally):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody has met anything."""
+        """Whether no agent has any visits."""
         return not any(len(mine.to_arrays()["counts"]) for mine in self.visits)
 
 
 class CountingTally(Tally):
-    """A way to count as in the compiled loop. Shorter observations are filled up with zeros, as they are there."""
+    """The compiled loop's way to count. Shorter observations are padded with zeros, as in the compiled loop."""
 
-    ABOUT: ClassVar = "about"  # the name of [length, whether they are floats]
+    ABOUT: ClassVar = "about"  # the array's name: [length of observations, whether they are floats]
 
     def __init__(self, mechanism: Mechanism, num_agents: int, is_float: bool) -> None:
-        """Start with nothing; the mechanism knows the length of observations."""
+        """Start empty; the mechanism knows the length of observations."""
         self._counter, self._size, self._is_float = mechanism.counter, mechanism.observation_size, is_float
         self._agents = jnp.arange(num_agents)
         self._state = self._counter.init(FIRST_PLACES, num_agents, self._size)
 
     def add(self, observations: Observations, is_there: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Count them all at once."""
+        """Count all observations in one call."""
         state = self._counter.with_room(self._state, len(self._agents))
         amounts = is_there.astype(np.int32)
         self._state, counts = _counted(self._counter, state, self._rows(observations), self._agents, amounts)
         return np.asarray(counts)
 
     def counts(self, observation: ArrayLike) -> NDArray[np.int32]:
-        """Look the observation up for everyone."""
+        """Return every agent's count of the observation."""
         rows = np.repeat(self._rows([observation]), len(self._agents), axis=0)
         return np.asarray(_looked_up(self._counter, self._state, rows, self._agents))
 
@@ -119,7 +119,7 @@ class CountingTally(Tally):
         return {self.ABOUT: np.array([self._size, self._is_float])} | leaves
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from what `to_arrays` returned."""
+        """Continue from the arrays that `to_arrays` returned."""
         known = _named(self._state)
         for name, leaf in known.items():
             if name not in arrays or not _is_like(arrays[name], leaf):
@@ -136,7 +136,7 @@ class CountingTally(Tally):
 
 
 def fitting_tally(mechanism: Mechanism, num_agents: int, observations: Observations) -> Tally:
-    """Return an empty tally for observations like these, one of each agent."""
+    """Return an empty tally for observations like these, of which there is one per agent."""
     arrays = [np.asarray(each) for each in observations]
     size, dtype = max(each.size for each in arrays), np.result_type(*arrays)
     return tally_for(mechanism, num_agents, size, is_float=bool(np.issubdtype(dtype, np.floating)))
@@ -151,7 +151,7 @@ def tally_for(mechanism: Mechanism, num_agents: int, size: int, *, is_float: boo
 
 
 def _is_like(there: NDArray[Any], leaf: Any) -> bool:
-    """Return whether an array fits; tables grow along their first axis."""
+    """Return whether an array has the leaf's type and shape, except for the first axis, along which tables grow."""
     return there.ndim == leaf.ndim and there.shape[1:] == leaf.shape[1:] and bool(there.dtype == leaf.dtype)
 
 

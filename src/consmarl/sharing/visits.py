@@ -1,4 +1,4 @@
-"""How often one agent met each observation, outside compiled code: a dictionary keyed by the observations' bytes."""
+"""Counts of one agent's visits outside compiled code: a dictionary keyed by the observations' bytes."""
 
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,7 @@ class Visits:
         return self._counts[key]
 
     def count(self, observation: ArrayLike) -> int:
-        """Return how many visits there were."""
+        """Return the number of visits to an observation."""
         return self._counts.get(key_of(observation), 0)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -37,7 +37,7 @@ class Visits:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Read what `to_arrays` returned."""
+        """Return counts from the arrays that `to_arrays` returned."""
         together, visits = np.asarray(arrays["bytes"], np.uint8).tobytes(), cls()
         ends = np.cumsum(arrays["lengths"])
         if len(together) != (ends[-1] if len(ends) else 0) or len(ends) != len(arrays["counts"]):

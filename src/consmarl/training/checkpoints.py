@@ -22,35 +22,35 @@ from safetensors.numpy import load_file, save_file
 from consmarl.errors import UsageError
 from consmarl.json_files import parse_json_object
 
-FORMAT = 2  # 1 had other learner states, from before targets and optimisers could be chosen
+FORMAT = 2  # format 1 had other learner states, from before targets and optimisers could be chosen
 TENSORS = "state.safetensors"
 MANIFEST = "manifest.json"
 _UNFINISHED = ".unfinished-"
-_REPLACED = ".replaced"  # not hidden: between two renames it may be the only checkpoint
+_REPLACED = ".replaced"  # not hidden: between two renames it may be the only valid checkpoint
 _NAME = re.compile(rf"checkpoint-(\d{{9,}})({re.escape(_REPLACED)})?")
-# What safetensors can both write and read. Not 64 bits, which JAX would silently truncate to 32.
+# Types that safetensors can both write and read. None with 64 bits, which JAX would silently truncate to 32.
 _DTYPES = {"bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32"}
 # Random keys: JAX's names of their dtypes and implementations; ours use its default.
 _KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
 
 
 class Restored(NamedTuple):
-    """A training state as it was saved, and the newer checkpoints that could not be read."""
+    """A restored training state, and the newer checkpoints that could not be read."""
 
     number: int
     state: Any
     facts: dict[str, Any]
-    damaged: list[str]  # one sentence each
+    damaged: list[str]  # one error message each
 
 
 class _DamagedError(UsageError):
-    """A checkpoint that was once valid, unlike one written by another configuration."""
+    """A checkpoint's files are corrupt or incomplete, as opposed to written by another configuration."""
 
 
 def save(directory: Path, number: int, state: Any, facts: Mapping[str, Any], *, keep: int) -> Path:
-    """Write a checkpoint, then delete all but the newest `keep`; the one just written always stays.
+    """Write a checkpoint, delete all but the newest `keep` and the one just written, and return its path.
 
-    `state` is a pytree of arrays. `facts` come back as from JSON: tuples as lists, keys as strings.
+    `state` is a pytree of arrays. `facts` are stored as JSON, so tuples are restored as lists and keys as strings.
     """
     if number < 0 or keep < 1:
         raise UsageError(f"cannot save checkpoint {number} and keep {keep}: at least number 0 and keep 1 are needed.")
@@ -82,7 +82,7 @@ def restore(directory: Path, like: Any) -> Restored:
     """Read the newest valid checkpoint, into the structure and onto the devices of `like`.
 
     The leaves of `like` are arrays or `jax.ShapeDtypeStruct`; names, dtypes and shapes must match. If shapes
-    change during a run, `like` is a function that builds it from the saved facts.
+    change during a run, `like` is a function that builds the structure from the saved facts.
     """
     damaged: list[str] = []
     for _, path in reversed(_candidates(directory)):
@@ -104,7 +104,7 @@ def restore(directory: Path, like: Any) -> Restored:
 
 
 def _sizes(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that determine the sizes of arrays, unless the file is too small for such arrays."""
+    """Return the facts, which determine array sizes; refuse numbers larger than the file that holds the arrays."""
     facts: dict[str, Any] = manifest["facts"]
     if any(isinstance(each, int) and not 0 <= each <= manifest["size"] for each in facts.values()):
         raise UsageError(f"{path} is damaged: its facts describe arrays larger than its {TENSORS}.")
@@ -112,13 +112,13 @@ def _sizes(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def numbers(directory: Path) -> list[int]:
-    """Return the numbers of the checkpoints that have all their files, oldest first."""
+    """Return the numbers of the checkpoints with all their files, oldest first."""
     files = (TENSORS, MANIFEST)
     return sorted({number for number, path in _candidates(directory) if all((path / file).is_file() for file in files)})
 
 
 def read_manifest(directory: Path, number: int) -> dict[str, Any]:
-    """Return a checkpoint's facts and the names of its leaves, without reading its tensors."""
+    """Return a checkpoint's manifest, with its facts and the names of its leaves, without reading its tensors."""
     paths = dict(_candidates(directory))
     if number not in paths:
         raise UsageError(f"there is no checkpoint {number} in {directory}: those there are {sorted(paths)}.")
@@ -153,7 +153,7 @@ def _kind(described: Mapping[str, Any]) -> str:
 
 
 def _on_host(leaf: Any) -> np.ndarray:
-    # safetensors copies raw memory, so a transposed view has to be made contiguous first.
+    # safetensors copies raw memory, so a transposed view must be made contiguous first.
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf, order="C")
 
 
@@ -223,7 +223,7 @@ def _explained(failure: str, kind: type[Exception] = UsageError) -> Iterator[Non
 
 
 def _candidates(directory: Path) -> list[tuple[int, Path]]:
-    """Return everything named like a checkpoint, with the one to try first at the end."""
+    """Return the numbers and paths of all entries named like a checkpoint; the one to try first comes last."""
     with _explained(f"cannot read {directory}"):
         entries = list(directory.iterdir()) if directory.exists() else []
     named = [(int(match[1]), path) for path in entries if (match := _NAME.fullmatch(path.name))]
@@ -249,7 +249,7 @@ def _checked_manifest(path: Path) -> dict[str, Any]:
 
 
 def _is_manifest(manifest: Mapping[str, Any]) -> bool:
-    """Return whether everything is there and has the right type; a correct checksum does not prove its origin."""
+    """Return whether all entries exist and have the right types; a correct checksum does not prove their origin."""
     kinds = {"number": int, "facts": dict, "leaves": list, "size": int, "checksum": int}
     if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
         return False

@@ -1,7 +1,7 @@
-"""A bonus for exploring: cells that an agent has not had in view before in this episode count as a reward.
+"""A bonus for exploring: a reward for every cell that an agent has not had in view before in this episode.
 
 A searching agent learns little from a single step, so the difference between good and bad ways of searching is lost in
-noise for a long time. The bonus makes it visible. It is used only for learning: reported returns are the environment's.
+noise for a long time. The bonus makes it visible. It is used only for learning: reported returns do not include it.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class CoverageBonus:
 
     weight: float = 0.0
     world: Any = None
-    start_episode: int = 0  # after which it counts: agents that do not yet know what pays off would be led away from it
+    start_episode: int = 0  # it counts after this episode: before agents know the real rewards, it would distract them
 
     def added(self, batch: EpisodeBatch, num_episodes: jax.Array) -> EpisodeBatch:
         """Return a batch with the bonus added to its rewards, given the number of episodes played."""
@@ -30,7 +30,7 @@ class CoverageBonus:
 
 
 def newly_seen(world: Any, codes: jax.Array) -> jax.Array:
-    """Return how many cells come into view with each step: codes [..., step + 1, code] → [..., step].
+    """Return how many cells come into view for the first time in each step: codes [..., step + 1, code] → [..., step].
 
     Padding repeats an episode's last observation or is zero; its rewards do not enter the loss.
     """

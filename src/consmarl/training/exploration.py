@@ -1,8 +1,8 @@
 """Exploration, independent of learner and sharing.
 
 An exploration is a frozen dataclass of pure functions; its state is reset at the start of every episode.
-Axes: `[agent, env]`. Where an action has several dimensions, whether to explore is drawn once for all of them, and
-actions are `[agent, env, branch]`, scores `[agent, env, branch, action]`.
+Axes: `[agent, env]`. If actions have several dimensions, whether to explore is drawn once for all of them; actions are
+`[agent, env, branch]` and scores `[agent, env, branch, action]`.
 """
 
 import abc
@@ -25,7 +25,7 @@ from consmarl.records import settle
 
 @dataclass(frozen=True)
 class LinearSchedule:
-    """ε by environment steps: linear from `start` to `end`, and on to `final` if it is set."""
+    """ε as a function of environment steps: linear from `start` to `end`, then to `final` if that is set."""
 
     start: float = 1.0
     end: float = 0.05
@@ -53,16 +53,16 @@ class Choice(NamedTuple):
 
     actions: jax.Array  # int32 [agent, env, …]
     is_exploring: jax.Array  # bool [agent, env]
-    is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step rather than continuing
+    is_starting: jax.Array  # bool [agent, env], exploring because of a draw in this step, not continuing an earlier one
     state: Any
 
 
 class Exploration(abc.ABC):
     """A way to explore."""
 
-    scores: ClassVar[Scores] = Scores.VALUES  # what it chooses by
-    handles_masks: ClassVar[bool] = False  # whether it can be used where actions are forbidden
-    handles_branches: ClassVar[bool] = False  # whether it can be used where actions have several dimensions
+    scores: ClassVar[Scores] = Scores.VALUES  # the kind of scores that it needs
+    handles_masks: ClassVar[bool] = False  # whether it can be used if actions can be forbidden
+    handles_branches: ClassVar[bool] = False  # whether it can be used if actions have several dimensions
 
     @abc.abstractmethod
     def begin(self, num_agents: int, num_envs: int) -> Any:
@@ -75,15 +75,15 @@ class Exploration(abc.ABC):
 
     @abc.abstractmethod
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
-        """Choose actions by their scores [agent, env, action], the largest being best; ε is one, or [agent, 1]."""
+        """Choose actions by their scores [agent, env, action]; higher is better; ε is a scalar or [agent, 1]."""
 
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any, allowed: jax.Array
     ) -> Choice:
-        """Choose among what is allowed, bool [agent, env, action], something for everybody; other scores are −∞.
+        """Choose among the allowed actions, bool [agent, env, action], at least one per agent; other scores are −∞.
 
-        An exploration that goes by scores alone `handles_masks` as it is; one that draws actions by itself has to see
-        to it that they are allowed.
+        An exploration that only uses scores can set `handles_masks` as it is; one that draws actions itself must
+        override this method and draw allowed ones only.
         """
         del allowed
         if not self.handles_masks:
@@ -101,7 +101,7 @@ def _merged(
 
 @dataclass(frozen=True)
 class EpsilonGreedy(Exploration):
-    """With probability ε a uniformly random action, else the best one (the paper)."""
+    """With probability ε a uniformly random action, else the best one (as in the paper)."""
 
     handles_masks = True
     handles_branches = True
@@ -121,7 +121,7 @@ class EpsilonGreedy(Exploration):
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
     ) -> Choice:
-        """Explore with probability ε, by an action that is allowed."""
+        """Explore with probability ε, with an allowed action."""
         key_whether, key_what = jax.random.split(key)
         is_exploring = jax.random.uniform(key_whether, scores.shape[:2]) < epsilon
         return _merged(is_exploring, is_exploring, draw_allowed(key_what, allowed), scores, state)
@@ -129,9 +129,9 @@ class EpsilonGreedy(Exploration):
 
 @dataclass(frozen=True)
 class EpsilonSquared(EpsilonGreedy):
-    """With probability ε² a uniformly random action, as the authors' CONS and AdHocTD do while nobody advises.
+    """With probability ε² a uniformly random action, as the authors' CONS and AdHocTD do while they get no advice.
 
-    IQL with it is the control that is needed to attribute a gain over plain IQL to sharing.
+    IQL with this exploration is the control needed to attribute a gain over plain IQL to sharing.
     """
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
@@ -141,7 +141,7 @@ class EpsilonSquared(EpsilonGreedy):
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
     ) -> Choice:
-        """Explore with probability ε², by an action that is allowed."""
+        """Explore with probability ε², with an allowed action."""
         return super().choose_allowed(key, scores, epsilon**2, state, allowed)
 
 
@@ -149,8 +149,8 @@ class EpsilonSquared(EpsilonGreedy):
 class EpsilonGreedyTogether(Exploration):
     """ε-greedy whose agents often explore at the same moment, with the same action.
 
-    If something happens only when several agents do the same thing at once, agents that draw independently hardly ever
-    see it. Each agent still explores with probability ε and a uniform action: only the correlation of draws changes.
+    If an event occurs only when several agents do the same at once, agents that draw independently hardly ever see it.
+    Each agent still explores with probability ε and a uniform action: only the correlation of draws changes.
     """
 
     share: Fraction = 0.5
@@ -169,11 +169,11 @@ class EpsilonGreedyTogether(Exploration):
         return ()
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
-        """Explore with probability ε, in some steps all agents or none."""
+        """Explore with probability ε; in a share of the steps, either all agents do or none."""
         key_as_one, key_whether, key_what = jax.random.split(key, 3)
         num_agents, num_envs, *branches, num_actions = scores.shape
         as_one = jax.random.uniform(key_as_one, (1, num_envs)) < self.share
-        # one row more than there are agents, for the team
+        # row 0 is the team's draw, the other rows are the agents'
         whether = jax.random.uniform(key_whether, (num_agents + 1, num_envs))
         what = jax.random.randint(key_what, (num_agents + 1, num_envs, *branches), 0, num_actions)
         is_exploring = jnp.where(as_one, whether[:1], whether[1:]) < epsilon
@@ -183,7 +183,7 @@ class EpsilonGreedyTogether(Exploration):
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
     ) -> Choice:
-        """Explore as one where that is allowed; whoever may not do what the team has drawn draws for itself."""
+        """Explore together; an agent that is not allowed the action drawn for the team draws its own."""
         key_as_one, key_whether, key_what = jax.random.split(key, 3)
         key_team, key_own = jax.random.split(key_what)
         num_agents, num_envs, *branches, num_actions = scores.shape
@@ -208,25 +208,25 @@ class Run(NamedTuple):
 class EpsilonZGreedy(Exploration):
     """Temporally extended ε-greedy: an exploring agent repeats its random action for a random number of steps.
 
-    P(duration ≥ k) = 1/k, so long runs are rare but do happen: that is how a miner stays long enough to see gold.
-    A run is over where its action is no longer allowed.
+    P(duration ≥ k) = 1/k, so long runs are rare but do happen: this is how a miner stays long enough to find gold.
+    A run ends when its action is no longer allowed.
     """
 
     handles_masks = True
     handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> Run:
-        """Return a state in which nobody is repeating an action."""
+        """Return a state in which no agent is repeating an action."""
         nothing = jnp.zeros((num_agents, num_envs), jnp.int32)
         return Run(nothing, nothing)
 
     def begin_in_branches(self, num_agents: int, num_envs: int, num_branches: int) -> Run:
-        """Return the same, with choices in several dimensions."""
+        """Return the same for actions with several dimensions."""
         none_left = jnp.zeros((num_agents, num_envs), jnp.int32)
         return Run(jnp.zeros((num_agents, num_envs, num_branches), jnp.int32), none_left)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run) -> Choice:
-        """Go on with a run, or begin one with probability ε."""
+        """Continue a run, or start one with probability ε."""
 
         def draw(key: jax.Array) -> jax.Array:
             return jax.random.randint(key, scores.shape[:-1], 0, scores.shape[-1])
@@ -236,7 +236,7 @@ class EpsilonZGreedy(Exploration):
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Run, allowed: jax.Array
     ) -> Choice:
-        """Go on with a run as long as that is allowed, or begin one with probability ε."""
+        """Continue a run as long as its action is allowed, or start one with probability ε."""
         may_go_on = is_allowed(allowed, state.action)
         if may_go_on.ndim > state.num_left.ndim:
             may_go_on = may_go_on.all(axis=-1)
@@ -276,13 +276,13 @@ class SampledPolicy(Exploration):
         return ()
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
-        """Draw from (1 − ε) softmax + ε / A, which is the policy: nobody is exploring beside it."""
+        """Draw from the policy (1 − ε) softmax + ε / A; no agent counts as exploring."""
         return self._drawn(key, mixed_log_policy(scores, epsilon), state)
 
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()], allowed: jax.Array
     ) -> Choice:
-        """Draw from the same policy over what is allowed."""
+        """Draw from the same policy over the allowed actions."""
         return self._drawn(key, mixed_log_policy(scores, epsilon, allowed), state)
 
     def _drawn(self, key: jax.Array, log_policy: jax.Array, state: tuple[()]) -> Choice:
@@ -297,7 +297,7 @@ class ExploringBeginners(Exploration):
     of_beginners: Exploration
     experts: tuple[int, ...]
 
-    handles_masks = True  # as far as beginners do, who are asked
+    handles_masks = True  # if the beginners' exploration does, which checks it itself
     handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> Any:
@@ -305,17 +305,17 @@ class ExploringBeginners(Exploration):
         return self.of_beginners.begin(num_agents, num_envs)
 
     def begin_in_branches(self, num_agents: int, num_envs: int, num_branches: int) -> Any:
-        """Return the beginners' initial state where actions have several dimensions."""
+        """Return the beginners' initial state for actions with several dimensions."""
         return self.of_beginners.begin_in_branches(num_agents, num_envs, num_branches)
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any) -> Choice:
-        """Let beginners explore; the same chances are drawn, whoever is an expert."""
+        """Let beginners explore; the random draws do not depend on which agents are experts."""
         return self._but_for_experts(self.of_beginners.choose(key, scores, epsilon, state), scores)
 
     def choose_allowed(
         self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: Any, allowed: jax.Array
     ) -> Choice:
-        """Let beginners explore among what is allowed."""
+        """Let beginners explore among the allowed actions."""
         return self._but_for_experts(self.of_beginners.choose_allowed(key, scores, epsilon, state, allowed), scores)
 
     def _but_for_experts(self, choice: Choice, scores: jax.Array) -> Choice:
@@ -326,7 +326,7 @@ class ExploringBeginners(Exploration):
 
 @dataclass(frozen=True)
 class Greedy(Exploration):
-    """Always the best action: evaluation."""
+    """Always the best action, for evaluation."""
 
     handles_masks = True
     handles_branches = True

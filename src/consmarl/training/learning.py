@@ -1,4 +1,4 @@
-"""The learning half of a round: one update per episode just played, once there is enough to learn from."""
+"""The learning half of a round: one update per episode just played, once replay holds enough episodes."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ def among(agents: tuple[int, ...], num_agents: int) -> NDArray[np.bool_]:
 
 
 class Learned(NamedTuple):
-    """The learner after its updates, and what they reported."""
+    """The learner's state after its updates, and their metrics."""
 
     learner: Any
     metrics: Metrics  # [update, …]
@@ -42,7 +42,7 @@ class LearningPhase:
     def store_and_learn(
         self, learner_state: Any, replay: ReplayState, episodes: EpisodeBatch, key: jax.Array
     ) -> tuple[ReplayState, Learned]:
-        """Add episodes to the replay buffer, then do one update for each."""
+        """Add episodes to the replay buffer, then do one update for each; on-policy learners do one for all of them."""
         before = learner_state
         num_before, num_new = replay.num_added, len(episodes.num_steps)
         replay = self.replay.add(replay, episodes)

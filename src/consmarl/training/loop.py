@@ -1,6 +1,6 @@
 """The compiled loop: play, store and learn, in chunks between which the caller reports, evaluates and saves.
 
-A chunk always ends between episodes, so no episode has to be saved half-way. Keys are derived from the
+A chunk always ends between episodes, so no unfinished episode has to be saved. Keys are derived from the
 run's key and the round's number, so a resumed run draws the same numbers as an uninterrupted one.
 """
 
@@ -33,7 +33,7 @@ class Trainer(RunParts):
 
     world: Environment[Any, Any, Any]
     num_envs: int = 4
-    num_devices: int = 1  # that the agents are distributed over
+    num_devices: int = 1  # devices over which the agents are distributed
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
         """Return the initial state, or one of the size given by `facts`, on all devices."""
@@ -49,7 +49,7 @@ class Trainer(RunParts):
         return whole._replace(replay=whole.replay._replace(episodes=episodes))
 
     def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
-        """Play and learn for this many rounds; the given state is consumed."""
+        """Play and learn for `num_rounds` rounds; return the new state and reports. The given state is consumed."""
         state = self.with_room(state, num_rounds)
         if self.num_devices == 1:
             state, report = _run(self, num_rounds, is_recording, state)
@@ -109,7 +109,7 @@ _run_on_devices = jax.jit(
     _run_rounds,
     static_argnums=(0, 1, 2),
     donate_argnums=3,
-    # cores that are separate devices must not share threads: each has its own agents to process
+    # cores that act as separate devices must not share threads: each processes its own agents
     compiler_options={"xla_cpu_multi_thread_eigen": False},
 )
 

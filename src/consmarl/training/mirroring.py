@@ -27,7 +27,7 @@ class Mirroring:
         return cls(symmetries, tuple(world.observation_limit.tolist()) if symmetries else ())
 
     def mirrored(self, batch: EpisodeBatch) -> EpisodeBatch:
-        """Return a batch with part of it transformed."""
+        """Return the batch with parts of it transformed by each symmetry."""
         if not self.symmetries:
             return batch
         ways: tuple[Symmetry | None, ...] = (None, *self.symmetries)

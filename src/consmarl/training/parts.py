@@ -1,4 +1,4 @@
-"""A run's parts, whether its environment steps in compiled code or in Python."""
+"""The parts common to all runs, whether the environment steps in compiled code or in Python."""
 
 import functools
 import json
@@ -24,13 +24,13 @@ from consmarl.training.programs import Program
 from consmarl.training.replay import Replay, ReplayState
 from consmarl.training.rollout import Actors
 
-JOINING = 2**31 - 1  # not the number of any round: the key for newcomers' weights
+JOINING = 2**31 - 1  # folded into the key for newcomers' weights; no round has this number
 
 
 class TrainState(NamedTuple):
-    """Everything that the future of a run depends on.
+    """Everything that the rest of a run depends on.
 
-    Chunks end between episodes, so it has nothing of an unfinished episode (memories, repeated exploratory actions).
+    Chunks end between episodes, so it contains nothing of unfinished episodes (memories, repeated exploratory actions).
     """
 
     learner: Any
@@ -67,7 +67,7 @@ class RoundEpsilon:
 
 
 class RoundReport(NamedTuple):
-    """What a round reports."""
+    """The results of one round."""
 
     returns: jax.Array  # float32 [env, agent], sums of rewards
     num_steps: jax.Array  # int32 [env]
@@ -75,7 +75,7 @@ class RoundReport(NamedTuple):
     epsilon: jax.Array
     learning: dict[str, jax.Array]  # [update, network]
     has_learned: jax.Array  # bool [update]
-    sharing: dict[str, jax.Array]  # empty if nobody shares
+    sharing: dict[str, jax.Array]  # empty if agents do not share
     records: Any  # [step, …] of every episode, or () if nothing is recorded
 
 
@@ -96,18 +96,18 @@ class RunParts:
     coverage_bonus: float = 0.0  # for every cell that comes into view for the first time in an episode
     coverage_start: int = 0  # number of episodes before the bonus counts
     experts: tuple[int, ...] = ()  # agents that act and teach, but neither explore nor learn
-    newcomers: tuple[int, ...] = ()  # agents whose seats are taken over by others
-    join_episode: int | None = None  # after this many episodes
+    newcomers: tuple[int, ...] = ()  # agents that are replaced by untrained ones
+    join_episode: int | None = None  # number of episodes after which they are
 
     def __post_init__(self) -> None:
-        """Convert values to their types, and let sharing know what agents observe."""
+        """Convert values to their types, and adapt sharing to the environment's observations."""
         settle(self)
         fitted = self.sharing.for_observations(self.world.observation_size, self.world.observation_dtype)
-        object.__setattr__(self, "sharing", fitted)  # frozen for everyone else
+        object.__setattr__(self, "sharing", fitted)  # the dataclass is frozen
 
     @property
     def replay(self) -> Replay:
-        """The replay buffer, with its capacity rounded up to a multiple of what is added at once."""
+        """The replay buffer, with its capacity rounded up to a multiple of the episodes added at once."""
         rounds = 1 if self.learner.is_on_policy else -(-self.replay_episodes // self.num_envs)
         return Replay(
             num_agents=self.world.num_agents,
@@ -145,7 +145,7 @@ class RunParts:
         return Actors(self.learner, exploration, self.sharing)
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
-        """Return the initial state, or one of the size given by the `facts` of a later one."""
+        """Return the initial state; its arrays have the sizes given by `facts`, if they are those of a later state."""
         return self._first_state(seed, facts)
 
     def _first_state(self, seed: int, facts: Mapping[str, Any]) -> TrainState:
@@ -154,15 +154,15 @@ class RunParts:
         return begun._replace(learner=_init_learner(self.learner, key_weights))
 
     def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
-        """Return the shapes of what `init` returns on one device, without allocating it."""
+        """Return the shapes of the state that `init` returns on one device, without allocating it."""
         return jax.eval_shape(lambda: self._first_state(0, facts))
 
     def num_visits(self, num_rounds: int) -> int:
-        """Return how many observations this many rounds can meet."""
+        """Return the maximum number of observations in this many rounds."""
         return num_rounds * self.num_envs * self.world.episode_limit * self.world.num_agents
 
     def with_newcomers(self, state: TrainState) -> TrainState:
-        """Let newcomers take their seats when it is time; they know nothing, and replay is emptied."""
+        """Return the state; at `join_episode`, with untrained newcomers in their places and an empty replay buffer."""
         if self.join_episode is None:
             return state
         is_time = state.num_rounds * self.num_envs == self.join_episode
@@ -184,7 +184,7 @@ class RunParts:
         return RoundEpsilon(self.epsilon, self.world.episode_limit, self.num_envs, is_new, self.join_episode)
 
     def with_room(self, state: TrainState, num_rounds: int) -> TrainState:
-        """Return the state with room for everything that this many rounds can meet."""
+        """Return the state with room in sharing's tables for all observations of this many rounds."""
         return state._replace(sharing=self.sharing.with_room(state.sharing, self.num_visits(num_rounds)))
 
 
@@ -199,7 +199,7 @@ def _note_shapes(learner: AnyLearner) -> Any:
     return jax.eval_shape(of_an_episode, jax.random.key(0), codes)
 
 
-# As programs, because single operations would have to be compiled as well, which takes seconds.
+# Stored programs, because otherwise single operations would be compiled one by one, which takes seconds.
 
 
 @functools.partial(Program, num_static=1)
@@ -211,7 +211,7 @@ def _init_learner(learner: AnyLearner, key: jax.Array) -> Any:
 def _begin(
     sharing: Sharing, replay: Replay, team: tuple[int, int], facts: str, key: jax.Array
 ) -> tuple[jax.Array, TrainState]:
-    """Return a key for the weights, and the initial state without the learner's."""
+    """Return a key for the weights, and the initial state with an empty learner."""
     key_weights, key_run = jax.random.split(key)
     state = sharing.sized(sharing.init(*team), json.loads(facts))
     num_rounds, num_env_steps = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)

@@ -1,8 +1,8 @@
-"""Compiled programs that outlive the process: nothing is traced or compiled twice.
+"""Compiled programs stored on disk, so that later processes neither trace nor compile them again.
 
-JAX's own cache of compiled programs saves XLA's work but none of JAX's, which takes seconds by itself: JAX has to
-trace and lower a program to compute its key. Here the key is what determines a program: our code, the run's parts, and
-the shapes of the arguments. See docs/decisions/0011-compiled-programs.md.
+JAX's own cache of compiled programs saves XLA's work but not JAX's, which takes seconds by itself: JAX has to trace
+and lower a program to compute its cache key. Here the key consists of the inputs that determine a program: our code,
+the run's parts, and the shapes of the arguments. See docs/decisions/0011-compiled-programs.md.
 """
 
 import dataclasses
@@ -37,12 +37,12 @@ class Shelf:
     most_bytes: int
 
     def get(self, name: str) -> bytes | None:
-        """Return what was stored under this name, if it is there and intact."""
+        """Return the data stored under this name; None if it is missing or damaged."""
         path = self.directory / (name + SUFFIX)
         try:
             data = path.read_bytes()
             os.utime(path)  # mark it as used
-        except OSError:  # not there, or just removed
+        except OSError:  # missing, or just removed
             return None
         digest, body = data[:32], data[32:]
         return zlib.decompress(body) if hashlib.sha256(body).digest() == digest else None
@@ -77,12 +77,12 @@ _shelves: list[Shelf] = []  # at most one
 
 
 def keep_programs(shelf: Shelf | None) -> None:
-    """Store programs there from now on, or nowhere."""
+    """Store programs on this shelf from now on; with None, store none."""
     _shelves[:] = [] if shelf is None else [shelf]
 
 
 class Program:
-    """A compiled function: `jax.jit` with programs that are stored where `keep_programs` says.
+    """A compiled function: `jax.jit`, with programs stored on the shelf set by `keep_programs`.
 
     The first `num_static` arguments are static.
     """
@@ -93,7 +93,7 @@ class Program:
         self._name, self._num_static = function.__name__.strip("_"), num_static
         self._file = Path(function.__code__.co_filename)
         self._loaded: dict[Hashable, Any] = {}
-        # the last program is found without inspecting every array: the Python loop calls it in every step
+        # the last program is found without inspecting every array: the Python loop calls one in every step
         self._recent_statics: tuple[Any, ...] = (object(),) * num_static
         self._recent: Any = None
         functools.update_wrapper(self, function)
@@ -106,7 +106,7 @@ class Program:
         if all(map(operator.is_, statics, self._recent_statics)):
             try:
                 return self._recent(*rest)
-            except TypeError:  # the shapes differ, which the program notices before it starts
+            except TypeError:  # the shapes differ, which the program checks before it starts
                 return self._looked_up(statics, rest)
         return self._looked_up(statics, rest)
 
@@ -124,7 +124,7 @@ class Program:
         statics, tree, kinds, _ = signature
         try:
             described = [*map(description, statics), str(tree), *map(str, kinds), *_surroundings(), _hash(self._file)]
-        except (_NotOursError, OSError):  # its code is not part of the key
+        except (_NotOursError, OSError):  # third-party code is not part of the key
             return functools.partial(self._jitted, *statics)
         name = f"{self._name}-{hashlib.sha256(repr(described).encode()).hexdigest()}"
         if (data := _shelves[0].get(name)) is not None and (program := _deserialised(data)) is not None:
@@ -136,13 +136,13 @@ class Program:
 
 
 def _is_plain(leaves: list[Any]) -> bool:
-    """Return whether this is a plain call for one CPU, which a stored program can serve."""
+    """Return whether this is an ordinary call on a single CPU device, for which a stored program can be used."""
     told, devices = jax.config.values, jax.devices()
     return (
         len(devices) == 1
         and devices[0].platform == "cpu"
         and not any(told[name] for name in ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs"))
-        # what JAX has read from its own cache cannot be written again: functions for sorting are missing
+        # programs from JAX's own cache cannot be serialised again: functions for sorting would be missing
         and not (told["jax_compilation_cache_dir"] and told["jax_enable_compilation_cache"])
         # another program that includes this one is being traced
         and not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
@@ -155,11 +155,11 @@ def _kind(leaf: Any) -> tuple[Any, ...]:
 
 
 class _NotOursError(TypeError):
-    """Something whose code is not ours, or whose structure is unknown."""
+    """An object whose code is not ours, or whose structure is unknown."""
 
 
 def description(value: Any) -> str:
-    """Return a text that identifies everything a part of a run is made of."""
+    """Return a text that identifies a part of a run and everything it consists of."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return repr(value)
     if isinstance(value, np.dtype):
@@ -187,7 +187,7 @@ def _named(kind: type) -> str:
 
 
 def _surroundings() -> Iterator[str]:
-    """Yield what else determines a program: our code, and JAX's configuration."""
+    """Yield the remaining parts of a program's key: our code and JAX's configuration."""
     yield _code()
     for name, value in sorted(jax.config.values.items()):
         yield f"{name}={value}"
@@ -195,7 +195,7 @@ def _surroundings() -> Iterator[str]:
 
 @functools.cache
 def _code() -> str:
-    """Return a hash of the code that programs are made from, except for the functions themselves."""
+    """Return the hashes of all our source files that programs can contain code from."""
     paths = [path for room in _ROOMS for path in sorted((_PACKAGE / room).rglob("*.py"))]
     return " ".join(f"{path.relative_to(_PACKAGE)} {_hash(path)}" for path in paths)
 
@@ -216,5 +216,5 @@ def _serialised(program: Any) -> bytes | None:
 def _deserialised(data: bytes) -> Any:
     try:
         return serialize_executable.deserialize_and_load(*pickle.loads(data))
-    except Exception:  # noqa: BLE001  # whatever is wrong with it, it can be compiled again
+    except Exception:  # noqa: BLE001  # whatever the error, the program can be compiled again
         return None

@@ -1,9 +1,9 @@
 """The loop for environments that step in Python; with one environment, equivalent to `loop.Trainer`.
 
-Acting, exploring, storing and learning use the compiled loop's functions with the same keys; only the environments'
-steps are Python, in this process or in several (`environments.pool`). Decisions for all environments are one call.
-Every episode's seed is derived from the run's key and the episode's number, so a resumed run plays the same episodes as
-an uninterrupted one, as far as the environment honours its seed, whichever process plays them.
+Acting, exploring, storing and learning use the compiled loop's functions with the same keys; only the environments step
+in Python, in this process or in several (`environments.pool`). One call makes the decisions for all environments.
+Every episode's seed is derived from the run's key and the episode's number. A resumed run therefore plays the same
+episodes as an uninterrupted one, whichever process plays them, as far as the environment honours its seed.
 """
 
 import functools
@@ -34,8 +34,8 @@ SEED_BITS = 31  # environments accept different ranges, but all accept this many
 class EpisodeKeys(NamedTuple):
     """Random keys of episodes that are played side by side."""
 
-    seeds: jax.Array  # uint32 [episode], the environments'
-    memory: jax.Array
+    seeds: jax.Array  # uint32 [episode], for the environments
+    memory: jax.Array  # for the learner's first memory
     steps: jax.Array  # [step]
 
 
@@ -54,15 +54,15 @@ class PythonTrainer(RunParts):
     """
 
     world: ForeignWorld
-    num_workers: int | None = None  # processes for several environments; by default one for each core, 0 for none
+    num_workers: int | None = None  # worker processes for several environments; by default one per core, 0 for none
 
     @functools.cached_property
     def copies(self) -> SideBySide:
-        """The environments, made when they are first needed."""
+        """The copies of the environment, created when first needed."""
         return side_by_side(self.world, self.num_envs, self.num_workers)
 
     def run(self, state: TrainState, num_rounds: int, *, is_recording: bool = False) -> tuple[TrainState, RoundReport]:
-        """Play and learn for this many rounds; the given state is consumed."""
+        """Play and learn for `num_rounds` rounds; return the new state and reports. The given state is consumed."""
         state = self.with_room(state, num_rounds)
         reports = []
         for _ in range(num_rounds):
@@ -74,7 +74,7 @@ class PythonTrainer(RunParts):
     def evaluate(self, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE) -> Episodes:
         """Play greedily, without exploration; agents act on their own unless `sharing` lets them consult each other.
 
-        Episodes begin alike however many are played side by side.
+        The seeds of the episodes do not depend on how many are played side by side.
         """
         no_epsilon = jnp.zeros(self.world.episode_limit)
         keys = jax.random.split(key, num_episodes)
@@ -92,7 +92,7 @@ class PythonTrainer(RunParts):
         try:
             return play_episodes(self.copies, *arguments, is_recording=is_recording)
         except BaseException:
-            self.__dict__.pop("copies", None)  # in the middle of episodes, and perhaps without processes
+            self.__dict__.pop("copies", None)  # its episodes are unfinished, and its processes may be gone
             raise
 
     def _round(self, state: TrainState, *, is_recording: bool) -> tuple[TrainState, RoundReport]:
@@ -113,7 +113,7 @@ class PythonTrainer(RunParts):
             epsilon=of_team(epsilons[0]),
             learning=learned.metrics,
             has_learned=learned.has_learned,
-            # the next episode consumes this
+            # on the host, because the next episode consumes sharing's state
             sharing=jax.device_get(self.sharing.report(played.sharing, played.traffic)),
             records=played.records,
         )
@@ -131,7 +131,7 @@ def play_episodes(
     *,
     is_recording: bool = False,
 ) -> Episodes:
-    """Play an episode for each seed, at most as many as there are copies; steps after an early end are zeros.
+    """Play one episode per seed, with at most one seed per copy; steps after an early end are zeros.
 
     `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is
     consumed, and `first_episode` is the number of the first of these episodes.
@@ -167,7 +167,7 @@ def play_episodes(
 
 
 class _Steps:
-    """Episodes as they grow; those that have ended stay zero from then on."""
+    """Collects the steps of episodes; rows after an episode's end stay zero."""
 
     def __init__(self, rows: Rows, limit: int) -> None:
         num_envs, num_agents, size = rows["codes"].shape
@@ -182,7 +182,7 @@ class _Steps:
         self._see(rows)
 
     def add(self, chosen: Any, rows: Rows) -> None:
-        """Add a step: `chosen` [agent, env, …], and its outcome."""
+        """Add a step: the actions `chosen` [agent, env, …] and the resulting rows."""
         live, number = self._is_live, self._number
         self.actions[:, live, number] = chosen[:, live]
         self.rewards[:, live, number] = rows["rewards"].T[:, live]
@@ -197,7 +197,7 @@ class _Steps:
         self.allowed[:, live, self._number] = rows["allowed"][live].swapaxes(0, 1)
 
     def batch(self, terminated: Any, epsilon: jax.Array, notes: Any) -> EpisodeBatch:
-        """Return the episodes; `epsilon` [step]."""
+        """Return the episodes; `epsilon` is [step]."""
         return EpisodeBatch(
             codes=self.codes,
             actions=self.actions,
@@ -211,7 +211,7 @@ class _Steps:
 
 
 def _counters(rows: Rows, world: ForeignWorld) -> Counters:
-    """Return the last numbers that episodes told, by name."""
+    """Return the last numbers that each episode reported, by name."""
     by_agent: Any = rows["by_agent"].copy()
     of_team: Any = rows["of_team"].copy()
     return Counters(
@@ -233,7 +233,7 @@ def _recorded(steps: list[Any], batch: EpisodeBatch) -> Recorded:
 
 
 def _filled(rows: tuple[Any, ...], length: int) -> Any:
-    """Stack steps, and pad with zeros after an early end."""
+    """Stack steps, padded with zeros to `length` after an early end."""
     filled = np.zeros((length, *rows[0].shape), rows[0].dtype)
     filled[: len(rows)] = rows
     return filled
@@ -244,7 +244,7 @@ def _joined(episodes: Iterable[EpisodeBatch]) -> EpisodeBatch:
 
 
 def episode_seed(run_seed: int, num_envs: int, episode: int) -> int:
-    """Return the environment's seed in an episode of a run, which need not be played for that."""
+    """Return the environment's seed in an episode of a run, without playing the run."""
     _, key_run = jax.random.split(jax.random.key(run_seed))  # as `RunParts.init` does
     key_play, _ = jax.random.split(jax.random.fold_in(key_run, episode // num_envs))
     return int(_round_seeds(jax.random.split(key_play, 3)[0], num_envs)[episode % num_envs])
@@ -254,7 +254,7 @@ def episode_seed(run_seed: int, num_envs: int, episode: int) -> int:
 def _prepare(
     epsilon: RoundEpsilon, key: jax.Array, num_rounds: jax.Array, num_env_steps: jax.Array
 ) -> tuple[EpisodeKeys, jax.Array, jax.Array]:
-    """Return a round's keys, for playing as in the compiled loop and for learning, and ε in each of its steps."""
+    """Return a round's keys for playing, as in the compiled loop, its key for learning, and ε in each of its steps."""
     key_play, key_learn = jax.random.split(jax.random.fold_in(key, num_rounds))
     key_reset, key_memory, key_steps = jax.random.split(key_play, 3)
     seeds = _round_seeds(key_reset, epsilon.num_envs)
@@ -264,7 +264,7 @@ def _prepare(
 
 @functools.partial(Program, num_static=1)
 def own_keys(limit: int, keys: jax.Array) -> EpisodeKeys:
-    """Return the keys of episodes each of which has its own; decisions, made for all of them at once, use the first."""
+    """Return the keys of episodes, given one key each; decisions, made for all episodes at once, use the first key."""
     _, key_memory, key_steps = jax.random.split(keys[0], 3)
     seeds = _seeds(jax.vmap(lambda key: jax.random.split(key, 3)[0])(keys))
     return EpisodeKeys(seeds, key_memory, jax.random.split(key_steps, limit))
@@ -282,7 +282,7 @@ def _seeds(keys: jax.Array) -> jax.Array:
 def _first_turn(
     actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array, allowed: jax.Array
 ) -> Turn:
-    # sharing's state is handed on beside the turn
+    # sharing's state is passed separately from the turn
     return first_turn(actors, parameters, (), codes, limit, (), key, allowed)
 
 
@@ -299,7 +299,7 @@ def _decide(
     episodes: jax.Array,
 ) -> tuple[Turn, Kept, Traffic, Any]:
     """Return the turn with this step's decisions; the environment has not stepped yet."""
-    key_act, _ = jax.random.split(keys[number])  # the other half is for the environment in the compiled loop
+    key_act, _ = jax.random.split(keys[number])  # in the compiled loop, the other half is for the environment
     turn = turn._replace(**kept._asdict())
     moment = Moment(jnp.asarray(number), epsilons[number], episodes)
     decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)

@@ -1,7 +1,7 @@
 """Replay of whole episodes, as integer codes.
 
-A ring buffer of `capacity` episodes. The agent axis comes first, so that each agent's episodes are contiguous and can
-be on a device of their own. The newest episodes replace the oldest.
+The buffer is a ring of `capacity` episodes, in which the newest replace the oldest. The agent axis comes first, so that
+each agent's episodes are contiguous and can be on a device of their own.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Replay:
     code_dtype: np.dtype[Any]
     capacity: int = 10_000
     notes: Any = ()
-    num_masked: int = 0  # actions whose masks are kept; none where nothing is forbidden
+    num_masked: int = 0  # number of actions with masks; 0 if actions are never forbidden
     num_branches: int = 1  # dimensions of an action
 
     def init(self) -> ReplayState:

@@ -1,8 +1,8 @@
 """Play whole episodes in several environments side by side: the acting step, and the loop around it.
 
 The acting step is the only place where scores, exploration and sharing meet.
-Axes: environments have `[env, agent, …]`, learners and sharing `[agent, env, …]`. Where an action has several
-dimensions, actions have a last axis of branches.
+Axes: environments use `[env, agent, …]`, learners and sharing `[agent, env, …]`. If actions have several dimensions,
+they have a last axis of branches.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from consmarl.training.teaching import Place, Teachers, first_recall, in_student
 
 
 class Actors(NamedTuple):
-    """How agents value, explore and share. Hashable, and static in compiled code."""
+    """The agents' learner, exploration and sharing. Hashable, and static in compiled code."""
 
     learner: AnyLearner
     exploration: Exploration
@@ -28,7 +28,7 @@ class Actors(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What is carried from step to step."""
+    """The data carried from step to step."""
 
     states: Any  # [env, …]
     codes: jax.Array  # unsigned [env, agent, code]
@@ -37,13 +37,13 @@ class Turn(NamedTuple):
     exploration: Any
     sharing: Any
     sharing_memory: Any
-    recall: Any  # what teachers remember of students' episodes, a `teaching.Recall`; () if nothing
-    is_live: jax.Array  # bool [env], whose episode goes on
-    allowed: Any = None  # bool [env, agent, …, action], what agents may do; None where nothing is forbidden
+    recall: Any  # teachers' memories of students' episodes, a `teaching.Recall`; () if there are none
+    is_live: jax.Array  # bool [env], whether the episode is not over
+    allowed: Any = None  # bool [env, agent, …, action], allowed actions; None if nothing is ever forbidden
 
 
 class Moment(NamedTuple):
-    """The time of a step."""
+    """The number of a step, with its ε and its episodes."""
 
     step: jax.Array  # int32, its number
     epsilon: jax.Array  # scalar, or [agent, 1]
@@ -59,10 +59,10 @@ class Decision(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What is kept of a recorded step; [step, …] for whole episodes."""
+    """A recorded step; [step, …] for whole episodes."""
 
-    step: Any  # `sharing.record.StepRecord`, or `ActRecord` if nobody shares
-    states: Any  # [env, …], environments before each step and, in one more row, at the end; () if not available
+    step: Any  # `sharing.record.StepRecord`, or `ActRecord` if agents do not share
+    states: Any  # [env, …], states before each step and, in one more row, at the end; () if not available
     rewards: jax.Array  # float32 [env, agent]
     is_live: jax.Array  # bool [env]
     epsilon: jax.Array
@@ -74,14 +74,14 @@ class Episodes(NamedTuple):
     batch: EpisodeBatch
     counters: Counters  # [env, …]
     traffic: Traffic  # [agent, env], sums over the steps
-    sharing: Any  # state after them
+    sharing: Any  # sharing's state after them
     records: Any  # `Recorded` [step, …], or () if nothing is recorded
 
 
 def act(
     actors: Actors, parameters: Any, turn: Turn, moment: Moment, key: jax.Array, *, is_recording: bool = False
 ) -> Decision:
-    """Let every agent in every environment decide."""
+    """Return the decisions of all agents in all environments: score, explore, share."""
     key_learner, key_explore = jax.random.split(key)
     key_share = jax.random.fold_in(key, 2)  # separate from the others, so that sharing changes no other draw
     learner = actors.learner
@@ -210,7 +210,7 @@ def play_episodes(
 
 
 def _allowed(world: Environment[Any, Any, Any], states: Any) -> jax.Array | None:
-    """Return what agents may do, bool [env, agent, …, action]; None where nothing is ever forbidden."""
+    """Return the allowed actions, bool [env, agent, …, action]; None if nothing is ever forbidden."""
     return jax.vmap(world.allowed_actions)(states) if world.masks_actions else None
 
 

@@ -11,18 +11,18 @@ from consmarl.training.teaching import first_recall
 
 
 def tree_bytes(tree: Any) -> int:
-    """Return how many bytes the arrays of a tree take, or would take if only their shapes are given."""
+    """Return the size of all arrays of a tree in bytes; leaves may also be shapes (`jax.ShapeDtypeStruct`)."""
     return sum(_leaf_bytes(leaf) for leaf in jax.tree.leaves(tree))
 
 
 def episode_bytes(parts: RunParts) -> int:
-    """Return how many bytes one episode of the whole team takes in replay."""
+    """Return the size of one episode of the whole team in replay, in bytes."""
     single = dataclasses.replace(parts.replay, capacity=1)
     return tree_bytes(jax.eval_shape(single.init))
 
 
 def recall_bytes(parts: RunParts) -> int:
-    """Return how many bytes teachers' memories of students' episodes take, in all environments of a run."""
+    """Return the size of teachers' memories of students' episodes, in all environments of a run, in bytes."""
     learner, world = parts.learner, parts.world
     codes = jax.ShapeDtypeStruct((world.num_agents, parts.num_envs, world.observation_size), world.observation_dtype)
 

@@ -1,10 +1,10 @@
-"""Teachers in a student's situation: every agent values the actions there, with a suitable memory.
+"""Teachers in a student's situation: compute every teacher's action values there, with a suitable memory.
 
 Networks differ, so one network's hidden state means nothing to another. With `TeacherMemory.HISTORY`, a teacher's own
-network has processed the student's episode. These memories are updated for students that ask, and continue
-from where they stopped. So no step is processed twice, and the steps after a student's last
-request are not processed at all: the cost follows the requests. In a small team, all memories are updated together
-as soon as anyone asks, which takes hardly longer than a few of them. See docs/decisions/0012-what-teachers-remember.md.
+network has processed the student's episode. These memories are updated only for students that ask, and continue where
+they stopped. So no step is processed twice, and the steps after a student's last request are not processed at all: the
+cost depends on the requests. In a small team, all memories are updated together as soon as any student asks, which
+takes hardly longer than updating a few. See docs/decisions/0012-what-teachers-remember.md.
 
 Axes: a pair is a student in an environment, `[pair]` being `[student · env]`; memories have `[teacher, pair, …]`.
 """
@@ -20,12 +20,12 @@ from consmarl.learners.interface import AnyLearner
 from consmarl.sharing.interface import Prepared, PrepareTeachers
 from consmarl.sharing.options import TeacherMemory
 
-MOST_TOGETHER = 32  # pairs whose memories are all updated together
-LISTS = (32, 4)  # for more pairs: how many are updated at once while many ask, and for the rest
+MOST_TOGETHER = 32  # up to this many pairs, all memories are updated together
+LISTS = (32, 4)  # with more pairs: how many are updated at once while many ask, and for the rest
 
 
 class Teachers(NamedTuple):
-    """Agents that may be asked."""
+    """The agents as teachers: their networks and the memory that they use."""
 
     learner: AnyLearner
     parameters: Any
@@ -33,13 +33,16 @@ class Teachers(NamedTuple):
     key: jax.Array  # the learner's key in this step
 
     def act(self, memory: Any, codes: jax.Array, last_actions: jax.Array) -> tuple[Any, jax.Array]:
-        """Let all teachers act in the same situations: memory [teacher, row, …], codes [row, code], actions [row]."""
+        """Return all teachers' memories and values in the same situations.
+
+        Memory is [teacher, row, …], codes [row, code], last actions [row].
+        """
         num_agents = self.learner.spec.num_agents
 
         def everybodys(rows: jax.Array) -> jax.Array:
             return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
 
-        # a teacher is simply an agent with another agent's observation
+        # a teacher simply acts on another agent's observation
         return self.learner.act(self.parameters, memory, everybodys(codes), everybodys(last_actions), self.key)
 
 
@@ -48,31 +51,31 @@ class Place(NamedTuple):
 
     codes: jax.Array
     last_actions: jax.Array
-    memory: Any  # what each remembers
-    memory_after: Any  # and what it will remember after the step
+    memory: Any  # each agent's own
+    memory_after: Any  # each agent's own, after the step
     step: jax.Array  # int32
 
 
 class Recall(NamedTuple):
-    """What teachers remember of students' episodes."""
+    """Teachers' memories of students' episodes."""
 
     memory: Any  # [teacher, pair, …]
-    num_steps: jax.Array  # int32 [pair], how many steps of the episode it covers
-    codes: jax.Array  # [step, pair, code], what students observed
-    last_actions: jax.Array  # int32 [step, pair, …], their actions before that
+    num_steps: jax.Array  # int32 [pair], number of steps of the episode that the memory covers
+    codes: jax.Array  # [step, pair, code], the students' observations
+    last_actions: jax.Array  # int32 [step, pair, …], their previous actions
 
 
 def first_recall(
     remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int, num_branches: int = 1
 ) -> Any:
-    """Return the initial recall for codes [agent, env, code]; () if teachers remember nothing."""
+    """Return the initial recall for codes [agent, env, code]; () unless `remember` is `HISTORY`."""
     if remember is not TeacherMemory.HISTORY:
         return ()
     num_agents, num_envs, size = codes.shape
     num_pairs = num_agents * num_envs
 
     def of_every_student(leaf: jax.Array) -> jax.Array:
-        """Start a teacher in a student's situation as in its own."""
+        """Give a teacher its own initial memory for every student."""
         repeated = jnp.broadcast_to(leaf[:, None], (num_agents, num_agents, *leaf.shape[1:]))
         return repeated.reshape(num_agents, num_pairs, *leaf.shape[2:])
 
@@ -85,7 +88,7 @@ def first_recall(
 
 
 def in_students_place(teachers: Teachers, place: Place, recall: Any) -> PrepareTeachers:
-    """Return a function that prepares teachers for the students that ask."""
+    """Return a function that prepares teachers for the students that ask, given bool [agent, env]."""
     if teachers.remember is TeacherMemory.HISTORY:
         noted = _noted(recall, place)
         return lambda is_asking: _with_history(teachers, place, noted, is_asking.reshape(-1))
@@ -124,7 +127,7 @@ def _with_history(teachers: Teachers, place: Place, recall: Recall, is_asking: j
 
 
 def _noted(recall: Recall, place: Place) -> Recall:
-    """Store what students observe now and did before."""
+    """Store the students' current observations and last actions."""
     seen = place.codes.reshape(recall.codes.shape[1:])
     return recall._replace(
         codes=jax.lax.dynamic_update_index_in_dim(recall.codes, seen, place.step, 0),
@@ -135,7 +138,7 @@ def _noted(recall: Recall, place: Place) -> Recall:
 
 
 def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
-    """Update all memories up to this step, if anyone asks."""
+    """Update all memories up to this step, if any student asks."""
     first = recall.num_steps[0]
     last = jnp.where(jnp.any(is_asking), step, first)
 
@@ -148,7 +151,7 @@ def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, st
 
 def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
     """Update the requested memories up to this step, list by list."""
-    # those furthest behind come first, so that the members of a list have about equally far to go
+    # the memories furthest behind come first, so that those in a list need about equally many steps
     queue = jnp.argsort(jnp.where(is_asking, recall.num_steps, jnp.iinfo(jnp.int32).max))
     num_asking = jnp.sum(is_asking)
 
@@ -159,7 +162,7 @@ def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, st
 
     progress = (jnp.zeros((), jnp.int32), recall)
     for length in LISTS:
-        # a full list takes little longer than half of one, so it need not be full
+        # a full list takes little longer than half of one, so half-filled lists are worthwhile
         least = length // 2 if length != LISTS[-1] else 1
 
         def is_worth_it(progress: tuple[jax.Array, Recall], least: int = least) -> jax.Array:
@@ -173,7 +176,7 @@ def _with_list(teachers: Teachers, recall: Recall, pairs: jax.Array, is_asking: 
     """Update the memories of some pairs up to this step."""
     begin = recall.num_steps[pairs]
     first = jnp.min(jnp.where(is_asking, begin, step))
-    is_going = begin >= first  # all that ask, and any others in the list that are equally far
+    is_going = begin >= first  # all that ask, and any others in the list that are at least as far along
 
     def next_step(number: jax.Array, memory: Any) -> Any:
         after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])

@@ -1,4 +1,4 @@
-"""State → picture."""
+"""Pictures of environments' states."""
 
 from consmarl.environments.draw.frame import Status, draw_frame
 

@@ -39,7 +39,7 @@ def draw_agent(canvas: Canvas, box: Box, agent: int) -> None:
 def agent_boxes(
     cells: NDArray[np.int32], cell_box: CellBox, landmarks: Collection[tuple[int, int]]
 ) -> Iterator[tuple[int, Box]]:
-    """Yield agents and their boxes: in the upper corner of a landmark, so that both are visible."""
+    """Yield every agent and its box: on a landmark, in the upper corner, so that both stay visible."""
     together: dict[tuple[int, int], list[int]] = defaultdict(list)
     for agent, (row, column) in enumerate(cells.tolist()):
         together[row, column].append(agent)
@@ -58,6 +58,6 @@ def agent_boxes(
 def draw_agents(
     canvas: Canvas, cells: NDArray[np.int32], cell_box: CellBox, landmarks: Collection[tuple[int, int]]
 ) -> None:
-    """Every agent on its cell."""
+    """Draw every agent on its cell."""
     for agent, box in agent_boxes(cells, cell_box, landmarks):
         draw_agent(canvas, box, agent)

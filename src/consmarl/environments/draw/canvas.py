@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
     @property
     def width(self) -> float:
-        """The horizontal extent."""
+        """The width."""
         return self.right - self.left
 
     @property
@@ -38,7 +38,7 @@ class Box(NamedTuple):
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
     def part(self, left: float, top: float, right: float, bottom: float) -> "Box":
-        """Return a part of the rectangle, in fractions of its sides."""
+        """Return a part of the rectangle, given in fractions of its width and height."""
         width, height = self.width, self.bottom - self.top
         return Box(
             self.left + left * width,
@@ -54,7 +54,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 class Canvas(abc.ABC):
-    """A surface to draw on; all measures are in pixels of the finished picture."""
+    """A surface to draw on; all sizes and positions are in pixels of the finished picture."""
 
     @abc.abstractmethod
     def rectangle(
@@ -69,7 +69,7 @@ class Canvas(abc.ABC):
 
     @abc.abstractmethod
     def disc(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, line: float = 1) -> None:
-        """Draw an ellipse into a rectangle."""
+        """Draw the ellipse that fits a rectangle."""
 
     @abc.abstractmethod
     def polygon(self, corners: Sequence[tuple[float, float]], fill: Colour, outline: Colour | None = None) -> None:
@@ -93,7 +93,7 @@ class Canvas(abc.ABC):
 
 
 class Picture(Canvas):
-    """A picture, drawn enlarged and reduced at the end, so that edges are smooth."""
+    """A bitmap picture, drawn enlarged and reduced at the end, so that edges are smooth."""
 
     def __init__(self, width: int, height: int) -> None:
         """Start an empty picture."""

@@ -19,19 +19,19 @@ BEAM_EDGE: Colour = (0, 140, 155, 200)
 
 
 def draw_waste(canvas: Canvas, box: Box) -> None:
-    """Three blots."""
+    """Draw three blots."""
     for left, top, size in ((0.12, 0.36, 0.46), (0.44, 0.16, 0.36), (0.5, 0.52, 0.36)):
         canvas.disc(box.part(left, top, left + size, top + size), WASTE)
 
 
 def draw_apple(canvas: Canvas, box: Box) -> None:
-    """An apple with its leaf."""
+    """Draw an apple with a leaf."""
     canvas.disc(box.part(0.22, 0.3, 0.78, 0.86), APPLE)
     canvas.disc(box.part(0.5, 0.14, 0.74, 0.32), LEAF)
 
 
 def draw_beam(canvas: Canvas, box: Box) -> None:
-    """A column of light."""
+    """Draw a column of light."""
     canvas.rectangle(box.part(0.18, 0, 0.82, 1), BEAM, BEAM_EDGE)
 
 
@@ -49,7 +49,7 @@ class CleanupPainter(Painter):
                 draw(canvas, cell_box(row, column))
 
     def paint_above_agents(self, canvas: Canvas, world: Cleanup, state: CleanupState, cell_box: CellBox) -> None:
-        """The beams of the last step."""
+        """Draw the beams of the last step."""
         del world
         for row, column in np.argwhere(np.asarray(state.beams)):
             draw_beam(canvas, cell_box(row, column))
@@ -60,12 +60,12 @@ class CleanupPainter(Painter):
         return {(int(row), int(column)) for row, column in np.argwhere(np.asarray(state.waste))}
 
     def gauge_heads(self, world: Cleanup) -> Sequence[Icon]:
-        """Apples eaten and waste cleaned."""
+        """Return icons for apples eaten and waste cleaned."""
         del world
         return [draw_apple, draw_waste]
 
     def gauges(self, world: Cleanup, state: CleanupState, agent: int) -> Sequence[Gauge]:
-        """Apples eaten and waste cleaned."""
+        """Return the numbers of apples eaten and waste cleaned."""
         del world
         return [
             Gauge(APPLE, number=str(int(state.apples_eaten[agent]))),
@@ -80,6 +80,6 @@ class CleanupPainter(Painter):
         ]
 
     def legend(self, world: Cleanup) -> Sequence[tuple[Icon, str]]:
-        """Return what the icons mean."""
+        """Return the icons with their meanings."""
         del world
         return [(draw_waste, "waste"), (draw_apple, "apple"), (draw_beam, "cleaning beam")]

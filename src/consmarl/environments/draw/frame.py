@@ -24,17 +24,17 @@ MARGIN = 12
 PANEL_WIDTH = 300
 BOARD_SIDE = 480  # approximate length of a board's longer side, in pixels
 ROW_HEIGHT = 24
-LONGEST_NAME = 40  # letters of an environment's name that are shown
-LONGEST_ACTION = 30  # letters of an action's name: actions of many dimensions have long ones
+LONGEST_NAME = 40  # maximum characters shown of an environment's name
+LONGEST_ACTION = 30  # maximum characters shown of an action's name, which is long with many dimensions
 HEAD_HEIGHT = 92  # of the panel: title, step, return
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a state itself does not contain."""
+    """Information for a frame that the state itself does not contain."""
 
     actions: NDArray[Any] | None = None  # [agent, …], the last ones
-    returns: NDArray[Any] | None = None  # [agent], rewards so far
+    returns: NDArray[Any] | None = None  # [agent], sum of rewards so far
     num_steps: int | None = None
 
 
@@ -107,10 +107,10 @@ def _draw_view(canvas: Canvas, world: GridWorld[Any, Any, Any], state: Any, cell
 
 
 def draw_head(canvas: Canvas, world: Any, state: Any, status: Status, panel: Box) -> None:
-    """Write what is played, for how long by now, and what it has brought."""
+    """Write the environment's name, the step number and the team's return."""
     num_steps = int(state.num_steps) if status.num_steps is None else status.num_steps
     name = world.id if len(world.id) <= LONGEST_NAME else f"…{world.id[1 - LONGEST_NAME :]}"
-    # long names of others' environments are written smaller, so that they end before the number of steps
+    # long names are written smaller, so that they do not overlap the number of steps
     canvas.text((panel.left, panel.top + 10), name, min(19, 380 // len(name)) if name else 19)
     canvas.text((panel.right, panel.top + 10), f"step {num_steps} of {world.episode_limit}", 13, INK, "rm")
     track = Box(panel.left, panel.top + 26, panel.right, panel.top + 32)
@@ -122,12 +122,12 @@ def draw_head(canvas: Canvas, world: Any, state: Any, status: Status, panel: Box
 
 
 def num_agent_rows(world: Any) -> int:
-    """Agents beyond the twentieth would make the picture taller than a screen."""
+    """Return the number of rows for agents: at most 20, and one that counts the rest, so that frames fit a screen."""
     return min(world.num_agents, 20) + (world.num_agents > 20)
 
 
 def draw_agent_rows(canvas: Canvas, world: Any, state: Any, status: Status, painter: Painter, panel: Box) -> None:
-    """Write what every agent did last, how far it has got, and what it has gained."""
+    """Write every agent's last action, its gauges and its return."""
     shown = min(world.num_agents, 20)
     heads = _gauge_space(panel, panel.top + HEAD_HEIGHT - 8)
     for icon, place in _side_by_side(painter.gauge_heads(world), heads):
@@ -154,7 +154,7 @@ def _gauge_space(panel: Box, middle: float) -> Box:
 
 
 def _side_by_side(things: Sequence[Thing], space: Box) -> Iterator[tuple[Thing, Box]]:
-    """Divide a space evenly among things."""
+    """Yield things with their places, equal parts of a space from left to right."""
     for number, thing in enumerate(things):
         yield thing, space.part(number / len(things), 0, (number + 1) / len(things), 1)
 

@@ -1,4 +1,4 @@
-"""Pictures of Patient Gold Miner: mines and piles, and how far each agent has got with each."""
+"""Pictures of Patient Gold Miner: mines and piles, and each agent's progress with them."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ STONE_EDGE: Colour = (96, 100, 107)
 
 
 def draw_mine(canvas: Canvas, box: Box) -> None:
-    """A dark hill with gold in it."""
+    """Draw a dark hill with gold in it."""
     hill = [(0.04, 0.92), (0.24, 0.34), (0.46, 0.1), (0.72, 0.3), (0.96, 0.92)]
     corners = [box.part(x, y, x, y)[:2] for x, y in hill]
     canvas.polygon(corners, ROCK)
@@ -27,7 +27,7 @@ def draw_mine(canvas: Canvas, box: Box) -> None:
 
 
 def draw_pile(canvas: Canvas, box: Box) -> None:
-    """Three stones."""
+    """Draw three stones."""
     for left, top in ((0.06, 0.46), (0.5, 0.46), (0.28, 0.12)):
         canvas.disc(box.part(left, top, left + 0.44, top + 0.42), STONE, STONE_EDGE)
 
@@ -61,16 +61,16 @@ class GoldMinerPainter(Painter):
                 canvas.rectangle(bar, fill=agent_colour(agent))
 
     def landmarks(self, world: GoldMiner, state: GoldMinerState) -> set[tuple[int, int]]:
-        """Mines and piles."""
+        """Return the cells of mines and piles."""
         del world
         return {(int(row), int(column)) for row, column in np.concatenate([state.golds, state.stones])}
 
     def gauge_heads(self, world: GoldMiner) -> Sequence[Icon]:
-        """One gauge for each mine and pile."""
+        """Return one icon for each mine and pile."""
         return [draw_mine] * world.num_mines + [draw_pile] * world.num_piles
 
     def gauges(self, world: GoldMiner, state: GoldMinerState, agent: int) -> Sequence[Gauge]:
-        """Return the steps paid at every mine, in gold once it is mined, and the stones from every pile."""
+        """Return one gauge per mine, for the steps paid (golden once mined), and one per pile, for its stones."""
         paid = np.asarray(state.steps_mined)[agent] / max(world.mining_steps, 1)
         stones = np.asarray(state.stones_taken)[agent] / world.stones_per_pile
         mines = [
@@ -89,7 +89,7 @@ class GoldMinerPainter(Painter):
         ]
 
     def legend(self, world: GoldMiner) -> Sequence[tuple[Icon, str]]:
-        """Return what the icons mean."""
+        """Return the icons with their meanings."""
         return [
             (draw_mine, f"gold mine: {world.mining_steps} steps to pay, then gold"),
             (draw_pile, "stone pile"),

@@ -1,4 +1,4 @@
-"""Other packages' own pictures of their environments, which they draw with matplotlib."""
+"""Pictures that other packages draw of their own environments, with matplotlib."""
 
 import contextlib
 import io
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from consmarl.environments.compiled import as_its_authors_meant
 
-INCHES = 4.8  # a side, at matplotlib's 100 points an inch
+INCHES = 4.8  # length of a side, at matplotlib's 100 dots per inch
 
 
 def jumanji_pictures(env: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]] | None:
-    """Draw states by Jumanji's viewer; None where an environment has none that draws into memory."""
+    """Yield pictures of states from Jumanji's viewer; return None if it cannot draw into memory."""
     viewer = getattr(env, "_viewer", None)
     if not hasattr(viewer, "_display_rgb_array"):
         return None
@@ -23,7 +23,7 @@ def jumanji_pictures(env: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uin
 
 def _by_viewer(env: Any, viewer: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]]:
     plots = _plots()
-    # viewers show windows unless they were made for the other mode, and each kind is made in another way
+    # viewers open windows unless constructed for RGB arrays, and each has a different constructor: override its method
     viewer._display, viewer.figure_size = viewer._display_rgb_array, (INCHES, INCHES)
     try:
         for state in states:
@@ -35,7 +35,7 @@ def _by_viewer(env: Any, viewer: Any, states: Sequence[Any]) -> Iterator[NDArray
 
 
 def jaxmarl_pictures(env: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]] | None:
-    """Draw states of MPE and of SMAX by JaxMARL's visualisers; None for the rest."""
+    """Yield pictures of MPE or SMAX states from JaxMARL's visualisers; return None for other environments."""
     if hasattr(states[0], "p_pos"):
         return _particles(env, states)
     if hasattr(getattr(states[0], "state", states[0]), "unit_positions"):
@@ -45,7 +45,7 @@ def jaxmarl_pictures(env: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uin
 
 def _particles(env: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]]:
     plots = _plots()
-    # it prints what it finds out
+    # the visualiser prints to stdout
     with as_its_authors_meant(), contextlib.redirect_stdout(io.StringIO()):
         from jaxmarl.environments.mpe.mpe_visualizer import MPEVisualizer
 
@@ -62,7 +62,7 @@ def _units(env: Any, states: Sequence[Any]) -> Iterator[NDArray[np.uint8]]:
     figure, axes = _plots().subplots(figsize=(INCHES, INCHES))
     try:
         for number, state in enumerate(states):
-            inner = getattr(state, "state", state)  # that of both sides, where the enemy plays by itself
+            inner = getattr(state, "state", state)  # the state of both sides, if the enemy has its own policy
             everyone = getattr(env, "all_agents", env.agents)
             attacks = {agent: inner.prev_attack_actions[index] for index, agent in enumerate(everyone)}
             with as_its_authors_meant():
@@ -78,7 +78,7 @@ def _pixels(figure: Any) -> NDArray[np.uint8]:
 
 
 def _plots() -> Any:
-    """Return matplotlib's plots, without windows."""
+    """Return matplotlib.pyplot, with a backend that opens no windows."""
     import matplotlib.pyplot as plots
 
     plots.switch_backend("Agg")

@@ -10,7 +10,7 @@ CellBox = Callable[[int, int], Box]
 
 
 class Gauge(NamedTuple):
-    """An agent's progress with one thing: a bar, or a number."""
+    """An agent's progress in one respect, shown as a bar or as a number."""
 
     colour: Colour
     share: float = 0.0
@@ -19,26 +19,26 @@ class Gauge(NamedTuple):
 
 
 class Painter:
-    """Draws one kind of environment; subclasses add everything besides agents."""
+    """Draws one kind of environment; subclasses draw everything but the agents."""
 
     def paint_board(self, canvas: Canvas, world: Any, state: Any, cell_box: CellBox) -> None:
-        """Draw everything but the agents."""
+        """Draw everything that lies below the agents."""
 
     def paint_above_agents(self, canvas: Canvas, world: Any, state: Any, cell_box: CellBox) -> None:
-        """Draw what lies above the agents."""
+        """Draw everything that lies above the agents."""
 
     def landmarks(self, world: Any, state: Any) -> set[tuple[int, int]]:
-        """Return the cells where agents are drawn small, so that they do not hide what is there."""
+        """Return the cells where agents are drawn small, so that they do not hide the object on the cell."""
         del world, state
         return set()
 
     def gauge_heads(self, world: Any) -> Sequence[Icon]:
-        """Return what each gauge measures."""
+        """Return one icon per gauge, which shows what it measures."""
         del world
         return ()
 
     def gauges(self, world: Any, state: Any, agent: int) -> Sequence[Gauge]:
-        """Return one agent's progress."""
+        """Return the gauges of one agent's progress."""
         del world, state, agent
         return ()
 
@@ -48,6 +48,6 @@ class Painter:
         return ()
 
     def legend(self, world: Any) -> Sequence[tuple[Icon, str]]:
-        """Return what the icons mean."""
+        """Return the icons with their meanings."""
         del world
         return ()

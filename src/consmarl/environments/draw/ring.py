@@ -1,4 +1,4 @@
-"""A frame of an environment that is not ours: its own picture, or else the agents in a ring; then who did what."""
+"""A frame of a third-party environment: its own picture, or else the agents in a ring, beside the agents' actions."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ from consmarl.environments.draw.painter import Painter
 
 
 def draw_beside(world: Any, status: Status, picture: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-    """Return a frame: uint8 [row, column, RGB]; `picture` is the environment's own."""
+    """Return a frame: uint8 [row, column, RGB]; `picture` is the environment's own, or None."""
     height = max(BOARD_SIDE, HEAD_HEIGHT + num_agent_rows(world) * ROW_HEIGHT) + 2 * MARGIN
     left = BOARD_SIDE + 2 * MARGIN
     canvas = Picture(left + PANEL_WIDTH + MARGIN, height)

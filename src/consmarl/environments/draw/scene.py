@@ -1,4 +1,4 @@
-"""A state as the parts that a page draws: shapes below and above the agents, agents, gauges and text."""
+"""A state as the parts that a web page draws: shapes below and above the agents, agents, gauges and text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ICON = 20
 
 @dataclass(frozen=True)
 class Scene:
-    """A drawn state; the board's corner is at 0, 0, and cells have a side of `CELL`."""
+    """A drawn state; the board's top left corner is at 0, 0, and cells have sides of length `CELL`."""
 
     below: list[str]  # SVG elements under the agents
     above: list[str]
@@ -30,7 +30,7 @@ class Scene:
 
 
 def draw_scene(world: GridWorld[Any, Any, Any], state: Any) -> Scene:
-    """Draw a state of NumPy arrays."""
+    """Return the scene of a state, whose leaves are NumPy arrays."""
     painter, below, above = painter_of(world), Shapes(), Shapes()
 
     def cell_box(row: int, column: int) -> Box:
@@ -52,7 +52,7 @@ def legend(world: GridWorld[Any, Any, Any]) -> list[tuple[str, str]]:
 
 
 def gauge_heads(world: GridWorld[Any, Any, Any]) -> list[str]:
-    """Return what each gauge of an agent measures, as SVG elements."""
+    """Return the icon of each of an agent's gauges, as SVG elements."""
     return [_drawn(icon) for icon in painter_of(world).gauge_heads(world)]
 
 

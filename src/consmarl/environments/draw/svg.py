@@ -56,7 +56,7 @@ class Shapes(Canvas):
 
 
 def short(number: float) -> str:
-    """Return a measure with at most two decimals."""
+    """Return a number as text with at most two decimals."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 

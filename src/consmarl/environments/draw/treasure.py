@@ -31,7 +31,7 @@ def draw_open_box(canvas: Canvas, box: Box, kind: str) -> None:
 
 
 def draw_coin(canvas: Canvas, box: Box) -> None:
-    """A coin."""
+    """Draw a coin."""
     canvas.disc(box.part(0.3, 0.42, 0.7, 0.82), COIN, DARK)
 
 
@@ -57,12 +57,12 @@ class TreasurePainter(Painter):
                 (draw_coin if kind == "yellow" else draw_treasure)(canvas, box)
 
     def landmarks(self, world: FindTreasure, state: TreasureState) -> set[tuple[int, int]]:
-        """All boxes, closed or open."""
+        """Return the cells of all boxes, closed or open."""
         del world
         return {(int(row), int(column)) for row, column in state.boxes}
 
     def gauge_heads(self, world: FindTreasure) -> Sequence[Icon]:
-        """Return no heads: all achievements are the team's."""
+        """Return no icons: all achievements are the team's."""
         del world
         return []
 
@@ -84,7 +84,7 @@ class TreasurePainter(Painter):
         return [*lines, f"treasures {int(achieved['treasures_taken'])} of {num_treasures}"]
 
     def legend(self, world: FindTreasure) -> Sequence[tuple[Icon, str]]:
-        """Return what the icons mean."""
+        """Return the icons with their meanings."""
         boxes: list[tuple[Icon, str]] = [
             (partial(draw_closed_box, kind=kind), f"{kind} box") for kind, count in world.box_counts.items() if count
         ]
