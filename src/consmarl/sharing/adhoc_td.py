@@ -23,7 +23,7 @@ class AdHocTD(Mechanism):
     give_scale: float = 1.5
     """Upsilon_g of Eq. 2 [P: 1.5]."""
     giving: Giving = Giving.BY_IMPORTANCE
-    """Who answers [P: by-importance; C: always]."""
+    """Which teachers answer [P: by-importance; C: always]."""
 
     handles_masks: ClassVar[bool] = True
     handles_branches: ClassVar[bool] = True

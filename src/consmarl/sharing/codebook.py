@@ -51,7 +51,7 @@ class CodebookCounting(Counting):
     """
 
     codebook_size: Size = 2048
-    """Examples that each agent keeps: as many situations it can tell apart [ours: 2,048]."""
+    """Examples that each agent keeps, and so the number of situations it can tell apart [ours: 2,048]."""
     codebook_radius: Positive = 0.1
     """Distance, in standard deviations, up to which observations count as the same [ours: 0.1]."""
 

@@ -87,7 +87,7 @@ class Mechanism(Sharing):
     ask_gate: AskGate = AskGate.ALWAYS
     """When an agent may consider asking [P: always; C: exploring; ours: exploiting]."""
     ask_when: AskWhen = AskWhen.EVERY_STEP
-    """In which steps [P: every-step; C: first-step]."""
+    """The steps in which agents may ask [P: every-step; C: first-step]."""
     ask_share: Fraction = 1.0
     """Fraction of episodes in which an agent may ask; in the others it practises on its own [P: 1; ours: 0.5]."""
     has_second_draw: bool = False
