@@ -69,7 +69,12 @@ def main() -> None:
             run("recommended", env, asked.seeds or FRESH_SEEDS[env], options, asked.out, asked.workers)
         return
     for variant in asked.variants:
-        options = {"episodes": ABLATION_EPISODES, "evaluate_every": 400, "evaluation_episodes": 200, **ABLATION[variant]}
+        options = {
+            "episodes": ABLATION_EPISODES,
+            "evaluate_every": 400,
+            "evaluation_episodes": 200,
+            **ABLATION[variant],
+        }
         run(variant, "pgm-3ag", asked.seeds or ABLATION_SEEDS, options, asked.out / "ablation", asked.workers)
 
 
