@@ -86,7 +86,7 @@ class Options(abc.ABC):
     group: ClassVar[str]  # prefix of their names: share.ask_gate
 
     def __init__(self, **given: Any) -> None:
-        """Convert values to their types, and refuse unknown options."""
+        """Convert values to their types; unknown options raise an error."""
         known = self.known()
         for name in given:
             if name not in known:
@@ -120,7 +120,7 @@ class Options(abc.ABC):
         return self.__dict__["_given"].get(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse assignment, since configurations are immutable."""
+        """Raise an error, since configurations are immutable."""
         raise dataclasses.FrozenInstanceError(f"cannot assign to {self.group}.{name}")
 
     def __iter__(self) -> Iterator[str]:

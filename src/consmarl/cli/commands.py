@@ -110,7 +110,7 @@ class View:
     trust: bool = False
     """Run the third-party environment that the run names, so that it draws recorded episodes."""
     dimension: int = 0
-    """Dimension of the actions to show, from 0, where they have several."""
+    """Dimension of the actions to show, counted from 0, if they have several."""
 
     def run(self) -> None:
         """Write the page and print its path."""

@@ -21,7 +21,7 @@ _SCIENTIFIC = re.compile(r"[+-]?\d+(\.\d*)?[eE]\+?\d{1,2}")  # 1e4, but no expon
 
 
 class RefusedOptions(Exception):  # noqa: N818
-    """A group of options has an invalid value. It is no ValueError, because tyro would add its own text to that."""
+    """A group of options has an invalid value. It is not a ValueError, because tyro would add its own text."""
 
 
 def whole_number(word: str) -> int:

@@ -68,7 +68,7 @@ def refuse_links(directory: Path) -> None:
 
 
 def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:
-    """Read the configuration in a run's directory; another format or version raises an error that says so.
+    """Read the configuration in a run's directory; if that fails for another version's run, the error says so.
 
     Third-party environments named in a file are not run unless `trust` allows it, as in `TrainConfig.from_json`.
     """

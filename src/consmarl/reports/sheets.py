@@ -82,7 +82,7 @@ def all_sheets(contents: Contents) -> Iterator[Sheet]:
 
 
 def curve_sheet(figures: Sequence[tuple[str, Figure]]) -> Sheet:
-    """Return the curves of figures, each (world, figure), as drawn."""
+    """Return a sheet with the curves of figures, each (environment, figure), as drawn."""
     views = dict.fromkeys(view for _, figure in figures for view in figure.views)
     columns = ["world", "metric", "group", "seeds", "episode", *_PLACES]
     columns += [name for view in views for name in _bounded(view)]

@@ -21,7 +21,7 @@ class Words(NamedTuple):
     """The page's wording for one kind of comparison."""
 
     title: str
-    told: str  # the one side, as in "the return is higher …"
+    told: str  # one side, as in "the return is higher …"
     silent: str  # the other side
     twin: str  # how the episodes of a pair differ
     option: str  # the option that plays more pairs

@@ -23,7 +23,7 @@ from consmarl.json_files import parse_json_object, read_json_object
 
 @dataclass(frozen=True)
 class TrainConfig(Settings):
-    """Everything that determines what a run does, validated."""
+    """All settings of a run, validated."""
 
     def __post_init__(self) -> None:
         """Convert values to their types, and check everything that can be checked without building anything."""

@@ -1,4 +1,4 @@
-"""The methods by name: a learner, and the sharing mechanism that goes with it."""
+"""The methods by name: each has a learner and a sharing mechanism."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ FITTED = frozenset({"num_envs", "share.start_episode"})
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that determines what a run does; `config.TrainConfig` checks that it is consistent."""
+    """All settings of a run; `config.TrainConfig` checks that they are consistent."""
 
     method: Annotated[str, OneOf(METHODS)] = "iql"
     """How to learn and share; `consmarl list` describes each. adhoc-td and cons learn like iql."""
@@ -47,8 +47,8 @@ class Settings:
     seed: int = 0
     """Random seed; the same seed gives bit-identical results."""
     preset: Preset = Preset.RECOMMENDED
-    """Settings that belong together: as in the paper, as in the authors' code, or what learns best here [ours:
-    recommended]. Other options override it."""
+    """Settings that belong together: those of the paper, of the authors' code, or those that learn best here [ours:
+    recommended]. Other options override them."""
     sharing: Annotated[str | None, OneOf(SHARINGS)] = None
     """How to share knowledge, with any method but ga-comm [ours: the mechanism of the method]."""
     share: ShareOptions = field(default_factory=ShareOptions)
@@ -100,9 +100,9 @@ class Settings:
     bootstrap_time_limit: bool | None = None
     """Whether to bootstrap when an episode only ran out of time [P: no]."""
     num_envs: int | None = None
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events. Environments that
-    step in Python use one process for each core then [ours: 4, fewer if `episodes` is not divisible by it, and 1 if the
-    environment steps in Python or the method has no replay]."""
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events. If there are
+    several, environments that step in Python use one process per core [ours: 4, fewer if `episodes` is not divisible by
+    it, and 1 if the environment steps in Python or the method has no replay]."""
     report_every: int | None = None
     """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, at most
     200]."""
@@ -126,7 +126,7 @@ class Settings:
     newcomers: tuple[int, ...] = ()
     """Agents that learn among `teachers`, or whose seats are taken over at `join` [ours: agent 0]."""
     join: int = 0
-    """Episodes after which newcomers take their seats and start from scratch among agents that go on learning [ours: 0,
+    """Episodes after which newcomers take their seats and start from scratch among agents that keep learning [ours: 0,
     nobody joins]."""
     devices: int = 1
     """Devices that the run's agents are distributed over [ours]."""
