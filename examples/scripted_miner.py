@@ -30,7 +30,7 @@ class Miner:
         self.path: list[Cell] = []  # rest of the current search path
 
     def act(self, observation: NDArray[np.float32]) -> int:
-        """Return a step towards a known mine or in search of one; if that is pointless, the same for piles of stones."""
+        """Return a step towards a known mine or in search of one; if that is hopeless, the same for piles."""
         self.ground.look(observation)
         self.is_mine |= self.ground.cells[..., 1] > 0
         if self.ground.num_steps > 0:
