@@ -1,4 +1,4 @@
-"""Environment steps per second on one core with random actions, including observations and layouts.
+"""Measure environment steps per second on one core with random actions, including observations and resets.
 
 `make bench`, or `python -m benchmarks.environments --batch 512`.
 """
@@ -12,7 +12,7 @@ TEAM_SIZES = (6, 12, 25, 50, 100)
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure all environments and print tables of their speeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batch", type=int, default=128, help="episodes played side by side")
     batch = parser.parse_args().batch

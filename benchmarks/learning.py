@@ -1,4 +1,4 @@
-"""How fast recurrent Q-learning runs on one core, relative to the core's sgemm rate in the same run.
+"""Measure the speed of recurrent Q-learning on one core, relative to the core's sgemm rate in the same run.
 
 `make bench`, or `python -m benchmarks.learning`. Each measurement has its own process, so that memory and devices can
 be measured, too.
@@ -17,7 +17,7 @@ GOALS = {"update": 0.50, "episode": 0.40, "devices": 1.6, "memory": 1.5}
 
 
 def make_trainer(id: str, num_devices: int = 1, num_envs: int = 4, replay_episodes: int = 512, **parameters):  # type: ignore[no-untyped-def]
-    """Build IQL in an environment."""
+    """Return a trainer of IQL in an environment, without warm-up."""
     import consmarl
     from consmarl.learners.interface import TeamSpec
     from consmarl.learners.iql import IQL
@@ -35,7 +35,7 @@ def make_trainer(id: str, num_devices: int = 1, num_envs: int = 4, replay_episod
 
 
 def seconds_per_episode(trainer) -> float:  # type: ignore[no-untyped-def]
-    """Time rollout and update together, without compilation."""
+    """Return the time per episode of rollout and update together, without compilation."""
     import jax
 
     num_rounds = max(16 // trainer.num_envs, 1)
@@ -50,7 +50,7 @@ def seconds_per_episode(trainer) -> float:  # type: ignore[no-untyped-def]
 
 
 def seconds_per_update(trainer) -> float:  # type: ignore[no-untyped-def]
-    """Time the update alone, on episodes that were actually played."""
+    """Return the time of an update alone, on episodes that were actually played."""
     import jax
 
     state, _ = trainer.run(trainer.init(0), 16)
@@ -60,7 +60,7 @@ def seconds_per_update(trainer) -> float:  # type: ignore[no-untyped-def]
 
 
 def measure(task: str, settings: dict[str, object]) -> dict[str, float]:
-    """Do one measurement in this process."""
+    """Make one measurement in this process: seconds, share of the sgemm rate, that rate, and peak memory."""
     if int(str(settings.get("num_devices", 1))) == 1:
         pin_to_one_core()
     else:
@@ -82,7 +82,7 @@ def measure(task: str, settings: dict[str, object]) -> dict[str, float]:
 
 
 def measured(task: str, **settings: object) -> dict[str, float]:
-    """Do one measurement in a separate process."""
+    """Make one measurement in a separate process."""
     command = [sys.executable, "-m", "benchmarks.learning", "--task", task, "--settings", json.dumps(settings)]
     result: dict[str, float] = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
     return result
@@ -94,7 +94,7 @@ def verdict(is_met: bool) -> str:
 
 
 def main() -> None:
-    """Print the measurements."""
+    """Make all measurements and print them."""
     update = measured("update", id="pgm-6ag")
     share = update["share"]
     print(f"\nPGM-6ag on one core; its sgemm: {update['sgemm'] / 1e9:.0f} GFLOP/s")
@@ -107,7 +107,7 @@ def main() -> None:
               f"goal {GOALS['episode']:.0%}: {verdict(share >= GOALS['episode'])}")  # fmt: skip
     print(f"peak memory with 10,000 episodes of replay: {episode['gigabytes']:.2f} GB   "
           f"goal {GOALS['memory']} GB: {verdict(episode['gigabytes'] <= GOALS['memory'])}")  # fmt: skip
-    # alternating, so that a busy moment of the machine does not affect only one of them
+    # alternating, so that other load on the machine does not affect only one of them
     tries = [[measured("episode", id="pgm-6ag", num_devices=count) for count in (1, 2)] for _ in range(3)]
     single, double = (min(each, key=lambda result: result["seconds"]) for each in zip(*tries, strict=True))
     gain = single["seconds"] / double["seconds"]

@@ -1,4 +1,4 @@
-"""The cost of each method relative to IQL: a whole training episode on one core, and the arithmetic behind it.
+"""Measure the cost of each method relative to IQL: the time of a training episode on one core, and its arithmetic.
 
 `make bench`, or `python -m benchmarks.methods`. All methods are timed in one process per environment, alternating.
 """
@@ -18,7 +18,7 @@ TURNS = 6
 
 
 def measure(id: str) -> dict[str, Any]:
-    """Time every method in one environment: seconds per episode, arithmetic of learning, and the sgemm rate."""
+    """Measure every method in one environment: seconds per episode, FLOP of learning, and the sgemm rate."""
     import jax
 
     from consmarl.experiments.bench import without_warmup

@@ -1,7 +1,7 @@
-"""Environments that step in Python: how much faster several are side by side than one at a time.
+"""Measure how much faster training is with several copies of an environment that steps in Python than with one.
 
-`make bench`, or `python -m benchmarks.python_environments`. Whole training (IQL) in `pettingzoo:mpe2.simple_spread_v3`,
-both arrangements alternating in one process and its workers; with `--all`, more arrangements.
+`make bench`, or `python -m benchmarks.python_environments`. IQL trains in `pettingzoo:mpe2.simple_spread_v3`; both
+arrangements alternate in one process and its workers. `--all` measures more arrangements.
 """
 
 import argparse
@@ -10,15 +10,15 @@ import time
 from typing import Any
 
 ENV = "pettingzoo:mpe2.simple_spread_v3"
-GOAL = 1.6  # times the steps a second of one at a time, on two cores
+GOAL = 1.6  # times the steps per second of a single environment, on two cores
 EPISODES = 48  # per turn; every number of environments below divides it
 TURNS = 8
 ONE, GOAL_ENVS = (1, 0), 16
-MORE = ((1, 0), (4, 0), (4, None), (8, None), (16, 0), (16, None), (24, None))  # environments, processes for them
+MORE = ((1, 0), (4, 0), (4, None), (8, None), (16, 0), (16, None), (24, None))  # (environments, worker processes)
 
 
 def trainer_of(num_envs: int, num_workers: int | None) -> Any:
-    """Return a trainer that learns from its first episode on."""
+    """Return a trainer that learns from the first episode on."""
     from consmarl.experiments.bench import without_warmup
     from consmarl.experiments.configuration.config import TrainConfig
 
@@ -28,7 +28,7 @@ def trainer_of(num_envs: int, num_workers: int | None) -> Any:
 
 
 def measure(arrangements: tuple[tuple[int, int | None], ...]) -> dict[tuple[int, int | None], list[float]]:
-    """Return steps a second in every turn, by arrangement."""
+    """Return the steps per second in every turn, by arrangement."""
     import jax
 
     trainers = {each: trainer_of(*each) for each in arrangements}
@@ -47,7 +47,7 @@ def measure(arrangements: tuple[tuple[int, int | None], ...]) -> dict[tuple[int,
 
 
 def main() -> None:
-    """Print steps a second and their ratios."""
+    """Print the steps per second of each arrangement, and their ratios."""
     from consmarl.environments.pool import num_cores
 
     parser = argparse.ArgumentParser(description=__doc__)

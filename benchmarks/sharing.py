@@ -1,7 +1,7 @@
-"""The cost of knowledge sharing on one core: for a training episode, and for a step as teams grow.
+"""Measure the cost of knowledge sharing on one core: per training episode, and per step as teams grow.
 
-`make bench`, or `python -m benchmarks.sharing`, with `--part memory` for a part of it. Everything is compared within
-one process, alternating; times are processor times, and ratios are medians over the turns.
+`make bench`, or `python -m benchmarks.sharing`, with `--part memory` for a part of it. All variants are timed in one
+process, alternating; times are processor times, and ratios are medians over the turns.
 """
 
 import argparse
@@ -13,33 +13,33 @@ from typing import Any, NamedTuple
 
 from benchmarks.machine import pin_to_one_core
 
-GOAL = 0.15  # of a PGM-6ag episode
+GOAL = 0.15  # maximum added time, as a fraction of a PGM-6ag episode
 TURNS = 7
 NUM_ENVS = 4
 
 
 class Measured(NamedTuple):
-    """The duration in every turn, and the number of requests in the last one."""
+    """The seconds per unit (episode or step) in every turn, and the requests per unit in the last turn."""
 
     seconds: list[float]
     requests: float
 
     @property
     def median(self) -> float:
-        """The median of the turns."""
+        """The median over turns."""
         return statistics.median(self.seconds)
 
     def over(self, other: "Measured") -> float:
-        """Return by which factor it takes longer than another."""
+        """Return how many times as long as another it takes, as the median over turns."""
         return statistics.median(mine / its for mine, its in zip(self.seconds, other.seconds, strict=True))
 
     def beyond(self, other: "Measured") -> float:
-        """Return by how many seconds it takes longer than another."""
+        """Return how many seconds longer than another it takes, as the median over turns."""
         return statistics.median(mine - its for mine, its in zip(self.seconds, other.seconds, strict=True))
 
 
 def in_turns(programs: dict[str, Callable[[int], float]], num_units: int, turns: int = TURNS) -> dict[str, Measured]:
-    """Time programs in alternation, per unit; each returns its number of requests."""
+    """Time programs in alternation; each runs `num_units` units per turn and returns its number of requests."""
     seconds: dict[str, list[float]] = {name: [] for name in programs}
     requests = dict.fromkeys(programs, 0.0)
     for turn in range(turns + 1):
@@ -75,7 +75,7 @@ def episodes(sharings: dict[str, Any], num_rounds: int = 4, turns: int = TURNS) 
 
 
 def steps(world: Any, sharings: dict[str, Any]) -> dict[str, Measured]:
-    """Time steps of acting only, with four teams at once."""
+    """Time steps of acting without learning, with four teams at once."""
     import jax
     import jax.numpy as jnp
 
@@ -104,7 +104,7 @@ def steps(world: Any, sharings: dict[str, Any]) -> dict[str, Measured]:
 
 
 def every_pair(world: Any) -> Measured:
-    """Time updating every teacher's memory of every student, per step."""
+    """Time a step that updates every teacher's memory of every student."""
     import jax
     import jax.numpy as jnp
 
@@ -135,7 +135,7 @@ def every_pair(world: Any) -> Measured:
 
 
 def print_episodes() -> None:
-    """Print how much sharing adds to a training episode."""
+    """Print how much time sharing adds to a training episode."""
     from consmarl import AdHocTD, Cons
     from consmarl.sharing.none import NoSharing
 
@@ -154,7 +154,7 @@ def print_episodes() -> None:
 
 
 def print_growth() -> None:
-    """Print the cost of a step as teams grow."""
+    """Print how much time sharing adds to a step, for teams of different sizes."""
     import consmarl
     from consmarl import Cons
     from consmarl.sharing.none import NoSharing
@@ -172,7 +172,7 @@ def print_growth() -> None:
 
 
 def print_memory() -> None:
-    """Print how much teachers' memories of students' episodes add to a training episode."""
+    """Print how much time teachers' memories of students' episodes add to a training episode."""
     from consmarl.sharing.options import AskGate
 
     print("\nPGM-6ag, a whole training episode: with the student's memory, and the cost of teachers' own")
@@ -192,7 +192,7 @@ def print_memory() -> None:
 
 
 def print_memory_growth() -> None:
-    """Print how much teachers' memories of students' episodes add to a step as teams grow."""
+    """Print how much time teachers' memories of students' episodes add to a step, for teams of different sizes."""
     import consmarl
 
     print("\nActing only, four teams at once: µs that teachers' memories add to a step; 'every pair' updates all")

@@ -1,11 +1,12 @@
 """Core-minutes until IQL with the recommended settings reaches and holds the return of the authors' released CONS.
 
-`python -m benchmarks.time_to_return`, with `--envs pgm-3ag` for a part of it. How many episodes it takes is read from
-the recorded runs of results/learning: a run has arrived at the first of three consecutive evaluations that reach the
-level. What an episode takes is measured now, on one core, without compilation and evaluations.
+`python -m benchmarks.time_to_return`, with `--envs pgm-3ag` for a part of it. The number of episodes is read from the
+recorded runs of results/learning: a run reaches the level at the first of three consecutive evaluations that are at or
+above it. The time per episode is measured now, on one core, without compilation and evaluations.
 
-The authors' release cannot be run here. What its whole run would take on this machine is estimated from a run in which
-it and ours were timed side by side on one core: so many times what our own preset `paper` takes now.
+The authors' release cannot be run here. The time of its whole run on this machine is estimated: in an earlier
+measurement, its episodes and ours (preset `paper`) were timed side by side on one core, and their ratio is multiplied
+by the time that our episodes with that preset take now.
 """
 
 import argparse
@@ -22,20 +23,20 @@ NUM_HELD = 3  # consecutive evaluations
 
 
 class SideBySide(NamedTuple):
-    """A training episode of the release and of ours, preset `paper`, timed in one run on one core."""
+    """The time of a training episode of the release and of ours, preset `paper`, measured in one run on one core."""
 
-    method: str  # CONS where it was timed; IQL elsewhere, which is quicker, so that the estimate is too low
+    method: str  # CONS if it was timed; otherwise IQL, which is faster, so that the estimate is too low
     theirs: float  # milliseconds
     ours: float
 
     @property
     def ratio(self) -> float:
-        """How many times as long theirs takes."""
+        """How many times as long as ours their episode takes."""
         return self.theirs / self.ours
 
 
 class Release(NamedTuple):
-    """The authors' release: the return of its CONS, and how long that trains."""
+    """The authors' release: the return of its CONS, and how long it is trained."""
 
     level: float  # greedy return of the released weights (docs/guide/worlds.md names the file)
     episodes: int  # of its whole run
@@ -51,7 +52,7 @@ RELEASES = {
 
 
 def arrival(evaluations: list[tuple[int, float]], level: float) -> int | None:
-    """Return the episode of the first of `NUM_HELD` consecutive evaluations that reach the level."""
+    """Return the episode of the first of `NUM_HELD` consecutive evaluations that reach the level, or None."""
     for first in range(len(evaluations) - NUM_HELD + 1):
         if all(value >= level for _, value in evaluations[first : first + NUM_HELD]):
             return evaluations[first][0]
@@ -59,20 +60,20 @@ def arrival(evaluations: list[tuple[int, float]], level: float) -> int | None:
 
 
 def arrivals(env: str, level: float) -> dict[int, int | None]:
-    """Return when each recorded run with the recommended settings arrived, by seed."""
+    """Return, by seed, the episode at which the longest recorded runs with recommended settings reached the level."""
     runs = [run for run in json.loads(RUNS.read_text()) if (run["world"], run["variant"]) == (env, "recommended")]
     longest = max((run["episodes"] for run in runs), default=0)
     return {run["seed"]: arrival(run["evaluations"], level) for run in runs if run["episodes"] == longest}
 
 
 def milliseconds(env: str, method: str, preset: consmarl.Preset) -> float:
-    """Return what a training episode takes on one core."""
+    """Return the duration of a training episode on one core."""
     config = consmarl.TrainConfig(env=env, method=method, preset=preset)
     return measure(config).seconds_per_episode * 1_000
 
 
 def print_environment(env: str) -> None:
-    """Measure, and print what one environment takes."""
+    """Measure and print the core-minutes for one environment."""
     level, num_episodes, speed = RELEASES[env]
     found = arrivals(env, level)
     episode = milliseconds(env, "iql", consmarl.Preset.RECOMMENDED)

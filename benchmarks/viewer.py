@@ -1,4 +1,4 @@
-"""The cost of the viewer: recording during training, the size of a page, and how quickly it opens.
+"""Measure the cost of the viewer: recording during training, the size of a page, and the time to open it.
 
 `make bench`, or `python -m benchmarks.viewer`.
 """
@@ -35,7 +35,7 @@ def config_of(episodes: int) -> Any:
 
 
 def recording_cost(directory: Path) -> dict[str, float]:
-    """Time episodes not recorded, recorded, and recorded and written, in alternation: seconds per episode."""
+    """Return seconds per episode if it is not recorded, recorded, or recorded and written, timed in alternation."""
     import jax
 
     from consmarl.experiments import exchanges
@@ -70,7 +70,7 @@ def recording_cost(directory: Path) -> dict[str, float]:
 
 
 def opening_seconds(page: Path) -> float | None:
-    """Return how long Chromium takes to draw the page, as the median of several openings; None without Chromium."""
+    """Return the seconds that Chromium takes to draw the page, as the median of several tries; None without it."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         return None
@@ -90,7 +90,7 @@ def opening_seconds(page: Path) -> float | None:
 
 
 def print_recording() -> None:
-    """Print how much recording adds to an episode."""
+    """Print how much time recording adds to an episode."""
     with tempfile.TemporaryDirectory() as directory:
         found = recording_cost(Path(directory))
     alone = found["not recorded"]
@@ -102,7 +102,7 @@ def print_recording() -> None:
 
 
 def print_page() -> None:
-    """Print the size of a page with many episodes, how long it takes to write, and how quickly it opens."""
+    """Print the size of a page with many episodes, and the time to write and to open it."""
     from consmarl.experiments.train import train
     from consmarl.viewer.view import view
 

@@ -1,4 +1,4 @@
-"""The cost of the workbench: metrics during training, a report on many runs, startup, and a run's first row.
+"""Measure the cost of the workbench: metrics during training, a report on many runs, startup, and a run's first row.
 
 `make bench`, or `python -m benchmarks.workbench`.
 """
@@ -28,7 +28,7 @@ def verdict(is_met: bool) -> str:
 
 
 def metrics_cost() -> tuple[float, float]:
-    """Time a PGM-6ag episode of CONS with everything off and on, alternating: seconds, and the difference."""
+    """Time a PGM-6ag episode of CONS without and with metrics: return seconds without, and the added fraction."""
     import jax
 
     from consmarl.experiments.configuration.config import TrainConfig
@@ -46,7 +46,7 @@ def metrics_cost() -> tuple[float, float]:
 
     @functools.partial(jax.jit, donate_argnums=0)
     def bare(state: Any) -> Any:
-        # unused metrics are not computed either: the compiler removes them
+        # metrics are not even computed: the compiler removes unused results
         return _run_rounds(trainer, num_rounds, False, state)[0]
 
     def with_nothing(state: Any) -> Any:
@@ -69,12 +69,12 @@ def metrics_cost() -> tuple[float, float]:
                 states[way] = (with_nothing, with_everything)[way](states[way])
                 seconds[turn, way] = time.perf_counter() - start
     nothing, everything = seconds[1:].T / CHUNK_EPISODES
-    # adjacent turns are compared by their median, so that a busy moment spoils only one
+    # the median ratio of adjacent turns, so that other load on the machine spoils only some of them
     return float(np.median(nothing)), float(np.median(everything / nothing) - 1)
 
 
 def write_runs(directory: Path, num_groups: int = 20, num_seeds: int = 5, num_rows: int = 1000) -> None:
-    """Write runs like those of training, with made-up numbers."""
+    """Write files like those of training runs, with made-up numbers."""
     rng = np.random.default_rng(0)
     for group in range(num_groups):
         for seed in range(num_seeds):
@@ -105,7 +105,7 @@ def _row(episode: int, value: float) -> dict[str, Any]:
 
 
 def seconds_of_bands(num_groups: int = 20, num_seeds: int = 5, num_rows: int = 1000) -> float:
-    """Time the bootstrapped bands around as many curves as the report on a hundred long runs has."""
+    """Return the seconds to bootstrap the bands of as many curves as a report on a hundred long runs has."""
     from consmarl.reports.statistics import band
 
     values = np.random.default_rng(0).normal(size=(num_seeds, num_rows))
@@ -144,7 +144,7 @@ def seconds_to_first_row(env: str, seed: int, directory: Path) -> float:
 
 
 def main() -> None:
-    """Print the measurements."""
+    """Make all measurements and print them."""
     python, program = sys.executable, str(Path(sys.executable).with_name("consmarl"))
     for name, command in (("import", (python, "-c", "import consmarl")), ("help", (program, "--help"))):
         seconds = seconds_of(*command)

@@ -1,7 +1,7 @@
-"""What the scripted players share: their memory of the ground, and the measuring of a team.
+"""Code shared by the scripted players: a memory of the grid, and functions that play episodes and measure a team.
 
-A player is any object with `act(observation)`, and one is made for every agent in every episode. It gets its agent's
-own observations and nothing else, so whatever a team agrees on has to be fixed before the episode begins.
+A player is any object with `act(observation)`; a new one is made for every agent in every episode. It gets only its
+agent's own observations, so a team has to agree on everything before the episode starts.
 """
 
 import argparse
@@ -15,27 +15,27 @@ from searching import Cell, as_bits, best_path
 
 import consmarl
 
-STAY, DOWN, LEFT, UP, RIGHT = range(5)  # how agents walk in Patient Gold Miner and in Find the Treasure
+STAY, DOWN, LEFT, UP, RIGHT = range(5)  # actions in Patient Gold Miner and in Find the Treasure
 
 
 class Player(Protocol):
     """One agent in one episode."""
 
     def act(self, observation: NDArray[np.float32]) -> int:
-        """Return what to do next."""
+        """Return the next action."""
 
 
 class Ground:
-    """What one agent remembers of a grid: the last look at every cell, and where and when it is now."""
+    """One agent's memory of a grid: each cell as last seen, its own position, and the number of steps so far."""
 
     def __init__(self, world: Any) -> None:
-        """Begin an episode in a world with these settings, with nothing seen yet."""
+        """Start an episode in an environment, with nothing seen yet."""
         self.world = world
         self.cells = np.full((*world.grid, 3), np.nan)  # the three channels of a cell; NaN until seen
         self.rows, self.columns = np.indices(world.grid)
 
     def look(self, observation: NDArray[np.float32]) -> None:
-        """Note the place, the time and all cells in view: an observation is these three parts."""
+        """Store the three parts of an observation: position, time and all cells in view."""
         height, width = self.world.grid
         largest = np.array([height - 1, width - 1, self.world.episode_limit])
         row, column, self.num_steps = np.rint(observation[:3] * largest).astype(int).tolist()
@@ -47,28 +47,28 @@ class Ground:
 
     @property
     def steps_left(self) -> int:
-        """How many actions remain."""
+        """The number of steps left in the episode."""
         return int(self.world.episode_limit) - self.num_steps
 
     @property
     def distances(self) -> NDArray[np.int_]:
-        """The number of steps to every cell."""
+        """The distance to every cell, in steps."""
         return abs(self.rows - self.here[0]) + abs(self.columns - self.here[1])
 
     def nearest(self, wanted: NDArray[np.bool_]) -> Cell | None:
-        """Return the nearest wanted cell, if there is one."""
+        """Return the nearest of the cells marked in `wanted`; None if there is none."""
         if not wanted.any():
             return None
         row, column = np.unravel_index(np.where(wanted, self.distances, np.inf).argmin(), self.world.grid)
         return int(row), int(column)
 
     def plan_search(self, num_steps: int) -> list[Cell]:
-        """Return a path to see what is not yet seen, as far as it can then be reached within so many steps."""
+        """Return a path that reveals unseen cells which can still be reached within `num_steps`; see `best_path`."""
         seen = [(row, column) for row, column in np.argwhere(~np.isnan(self.cells[..., 0])).tolist()]
         return list(best_path(self.here, as_bits(seen, self.world.grid), num_steps, self.world.grid, self.world.view))
 
     def towards(self, goal: Cell) -> int:
-        """Return a step to the goal, along the longer side first."""
+        """Return the action that moves towards the goal, along the axis with the larger distance first."""
         down, right = goal[0] - self.here[0], goal[1] - self.here[1]
         if abs(down) > abs(right):
             return DOWN if down > 0 else UP
@@ -76,7 +76,7 @@ class Ground:
 
 
 def play(env: Any, players: Sequence[Player], seed: int | None = None) -> float:
-    """Play an episode and return the team's return; without a seed, the next one after the last seed."""
+    """Play an episode and return the team's return; without a seed, it is the next episode after the last seed."""
     observations, _ = env.reset(seed=seed)
     team = dict(zip(env.agents, players, strict=True))
     team_return = 0.0
@@ -90,9 +90,9 @@ def play(env: Any, players: Sequence[Player], seed: int | None = None) -> float:
 def measure(
     env_id: str, new_player: Callable[[Any, int], Player], num_episodes: int, seed: int
 ) -> tuple[NDArray[np.float64], dict[str, float]]:
-    """Return the team's return in every episode, and what it achieved in an episode on average.
+    """Return the team's return in every episode, and the means of the environment's counters per episode.
 
-    `new_player` gets the world's settings and the agent's number.
+    `new_player` is called with the environment and the agent's number.
     """
     env = consmarl.parallel_env(env_id)
     returns: list[float] = []

@@ -1,8 +1,8 @@
 """A scripted team for Cleanup: two agents keep the river clean, two eat apples.
 
-What is agreed beforehand is who does which part: each cleaner has one half of the river and each eater one half of the
-field, so that nobody is ever in another's way. Observations tell neither place nor time; but the map and the starts
-are always the same, so an agent knows where it is by counting its own steps.
+The agents agree beforehand on their parts: each cleaner has one half of the river and each eater one half of the field,
+so that they are never in each other's way. Observations contain neither position nor time, but the map and the starting
+cells are always the same, so an agent knows its position by counting its own steps.
 
     python examples/scripted_cleanup.py --episodes 400 --seed 1    140.4 ± 1.5, 35.1 apples
 
@@ -22,15 +22,15 @@ APPLE, WASTE, RIVER = (0, 255, 0), (113, 75, 24), (99, 156, 194)  # red, green, 
 
 
 class Walker:
-    """An agent that knows where it is and moves about the map."""
+    """An agent that keeps track of its position on the map."""
 
     def __init__(self, world: Any, index: int) -> None:
-        """Begin an episode at the start of the agent with this number."""
+        """Start an episode on the starting cell of the agent with this number."""
         self.world = world
         self.here: Cell = tuple(world.places.starts[index].tolist())
 
     def look(self, observation: NDArray[np.float32]) -> dict[Cell, tuple[int, int, int]]:
-        """Return the colour of every cell in view but the agent's own, which shows only the agent."""
+        """Return the colour of every cell in view except the agent's own, which shows only the agent."""
         colours = np.rint(observation * 256).astype(int).reshape(*self.world.view, 3)
         top, left = self.here[0] - self.world.view[0] // 2, self.here[1] - self.world.view[1] // 2
         window = np.ndindex(*self.world.view)
@@ -43,7 +43,7 @@ class Walker:
         return abs(cell[0] - self.here[0]) + abs(cell[1] - self.here[1])
 
     def walk(self, goal: Cell) -> int:
-        """Take a step towards the goal, sideways first, and keep count of it."""
+        """Return the action that moves towards the goal, sideways first, and update the position."""
         down, right = goal[0] - self.here[0], goal[1] - self.here[1]
         if (down, right) == (0, 0):
             return STAY
@@ -53,13 +53,14 @@ class Walker:
 
 
 class Cleaner(Walker):
-    """Fires where waste is most likely for each step that it takes to get there and fire.
+    """Fires from the cell with the highest chance of hitting waste per step needed to go there and fire.
 
-    It cannot see as far as its beam goes, so it keeps a chance of waste for every cell of its part of the river.
+    Its beam reaches farther than it can see, so it keeps a probability of waste for every cell in its part of the
+    river.
     """
 
     def __init__(self, world: Any, index: int, rows: range, posts: range) -> None:
-        """Begin an episode: `rows` of the river are to be kept clean, standing in the rows `posts`."""
+        """Start an episode: the agent cleans the `rows` of the river, standing in the rows `posts`."""
         super().__init__(world, index)
         river = [(row, column) for row, column in world.river_cells.tolist()]
         self.chance = {cell: float(world.places.is_waste[cell]) for cell in river if cell[0] in rows}
@@ -67,7 +68,7 @@ class Cleaner(Walker):
         self.inflow = 1 / len(river)  # one clean cell gets dirty in nearly every step
 
     def act(self, observation: NDArray[np.float32]) -> int:
-        """Look, fire or walk, and expect new waste."""
+        """Update the probabilities of waste, then fire or walk."""
         for cell, colour in self.look(observation).items():
             if cell in self.chance and colour in (WASTE, RIVER):
                 self.chance[cell] = float(colour == WASTE)
@@ -78,16 +79,16 @@ class Cleaner(Walker):
         return action
 
     def reach(self, post: Cell) -> list[Cell]:
-        """Return the cells of its part that the beam can reach, the nearest first."""
+        """Return the cells of its part that a beam from `post` can reach, nearest first."""
         ahead = [(post[0] - distance, post[1]) for distance in range(1, self.world.beam_length + 1)]
         return [cell for cell in ahead if cell in self.chance]
 
     def hit_chance(self, post: Cell) -> float:
-        """Return how likely a beam from there hits waste."""
+        """Return the probability that a beam from `post` hits waste."""
         return 1 - float(np.prod([1 - self.chance[cell] for cell in self.reach(post)]))
 
     def fire(self) -> int:
-        """Clean the first waste ahead: a cell stays dirty only if there was waste in front of it."""
+        """Fire, which cleans the first waste ahead: a cell stays dirty only if there was waste in front of it."""
         none_so_far = 1.0
         for cell in self.reach(self.here):
             chance = self.chance[cell]
@@ -97,16 +98,16 @@ class Cleaner(Walker):
 
 
 class Eater(Walker):
-    """Walks to the nearest apple of its part of the field, and waits where it can see all of it."""
+    """Walks to the nearest apple in its part of the field, or waits where it can see all of that part."""
 
     def __init__(self, world: Any, index: int, rows: range, home: Cell) -> None:
-        """Begin an episode: apples in `rows` are this agent's."""
+        """Start an episode: the agent eats the apples in `rows`, and waits at `home`."""
         super().__init__(world, index)
         self.rows, self.home = rows, home
         self.apples: set[Cell] = set()
 
     def act(self, observation: NDArray[np.float32]) -> int:
-        """Look, and walk to an apple if one is known."""
+        """Update the known apples, then walk to the nearest one or home."""
         shown = self.look(observation)
         self.apples -= {self.here, *shown}
         self.apples |= {cell for cell, colour in shown.items() if colour == APPLE and cell[0] in self.rows}
@@ -115,9 +116,9 @@ class Eater(Walker):
 
 
 def new_player(world: Any, index: int) -> Player:
-    """Give every agent its part; the two that start nearest to the river clean it."""
+    """Return the player of an agent: a cleaner for the two that start nearest to the river, an eater otherwise."""
     match index:
-        case 0:  # the beam goes up, so nobody can clean row 8, the river's lowest
+        case 0:  # the beam goes up, so row 8, the river's lowest, cannot be cleaned
             return Cleaner(world, index, rows=range(5, 8), posts=range(6, 9))
         case 1:
             return Cleaner(world, index, rows=range(1, 5), posts=range(1, 6))

@@ -1,6 +1,6 @@
-"""Where to walk to see as much as possible of a grid while it still matters.
+"""Plan a path that reveals as many cells of a grid as possible while they can still be reached.
 
-Sets of cells are whole numbers with a bit for each cell: unions, differences and counts are then one operation each.
+Sets of cells are integers with one bit per cell, so that unions, differences and counts are single operations.
 """
 
 import functools
@@ -8,31 +8,31 @@ import functools
 Cell = tuple[int, int]  # row, column
 Size = tuple[int, int]  # rows, columns
 
-Path = tuple[int, tuple[Cell, ...], Cell, int]  # cells found, the way, its end, all that was seen
+Path = tuple[int, tuple[Cell, ...], Cell, int]  # number of cells found, path, its end, all cells seen
 
-NUM_KEPT = 100  # unfinished paths; three times as many find nothing better on 8×9 cells
+NUM_KEPT = 100  # beam width; three times as many find nothing better on 8×9 cells
 
 
 def as_bits(cells: list[Cell], grid: Size) -> int:
-    """Return a set of distinct cells as a number."""
+    """Return a set of distinct cells as an integer."""
     return sum(1 << (row * grid[1] + column) for row, column in cells)
 
 
 def all_cells(grid: Size) -> list[Cell]:
-    """Return the cells of a grid."""
+    """Return all cells of a grid."""
     return [(row, column) for row in range(grid[0]) for column in range(grid[1])]
 
 
 @functools.cache
 def cells_in_view(cell: Cell, grid: Size, view: Size) -> int:
-    """Return what an agent on this cell sees."""
+    """Return the set of cells that an agent on this cell sees."""
     tall, wide = view[0] // 2, view[1] // 2
     return as_bits([(r, c) for r, c in all_cells(grid) if abs(r - cell[0]) <= tall and abs(c - cell[1]) <= wide], grid)
 
 
 @functools.cache
 def cells_within(cell: Cell, grid: Size, num_steps: int) -> int:
-    """Return what an agent on this cell can reach in so many steps."""
+    """Return the set of cells that an agent on this cell can reach in `num_steps`."""
     return as_bits([(r, c) for r, c in all_cells(grid) if abs(r - cell[0]) + abs(c - cell[1]) <= num_steps], grid)
 
 
@@ -42,12 +42,12 @@ def neighbours(cell: Cell, grid: Size) -> tuple[Cell, ...]:
     return tuple((r, c) for r, c in all_cells(grid) if abs(r - cell[0]) + abs(c - cell[1]) == 1)
 
 
-@functools.cache  # many episodes begin on the same cell with nothing seen yet
+@functools.cache  # many episodes start on the same cell with nothing seen yet
 def best_path(here: Cell, seen: int, num_steps: int, grid: Size, view: Size) -> tuple[Cell, ...]:
-    """Return the path that brings most new cells into view from which it is not too far to get there as well.
+    """Return the path that brings most new cells into view that can then still be reached.
 
-    All walking, to where a cell is seen and from there to the cell, has to be done in `num_steps`. It is a beam
-    search: of all paths of one length only the best are continued.
+    The steps until a cell is seen, and from there to the cell, must not exceed `num_steps` in total. This is a beam
+    search: of all paths of the same length, only the best are continued.
     """
     best: Path = (0, (), here, seen)
     kept = [best]
@@ -60,5 +60,5 @@ def best_path(here: Cell, seen: int, num_steps: int, grid: Size, view: Size) -> 
                 if (cell, known | new) not in longer or longer[cell, known | new][0] < now_found:
                     longer[cell, known | new] = (now_found, (*path, cell), cell, known | new)
         kept = sorted(longer.values(), key=lambda each: -each[0])[:NUM_KEPT]
-        best = max(best, kept[0], key=lambda each: each[0])  # of equals the first, which is shorter
+        best = max(best, kept[0], key=lambda each: each[0])  # of equal ones the first, which is shorter
     return best[1]

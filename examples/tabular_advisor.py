@@ -1,7 +1,7 @@
-"""Knowledge sharing for a tabular Q-learner; the lines marked with ← are all that it takes.
+"""Knowledge sharing for a tabular Q-learner; only the lines marked with ← are needed for it.
 
-Four agents try to open a lock, each its own copy of it: four turns to one of four sides, and one wrong turn ends the
-try. Whoever finds the combination can teach it. `python examples/tabular_advisor.py` takes some seconds.
+Four agents each try to open their own copy of a lock by four turns to one of four sides; a wrong turn ends the attempt.
+An agent that finds the combination can teach it. `python examples/tabular_advisor.py` takes some seconds.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ NUM_AGENTS, NUM_SIDES, EXPLORING = 4, 4, 0.1
 
 
 def openings(num_episodes: int = 300, *, shares: bool, seed: int = 0) -> tuple[float, int]:
-    """Return how many of an episode's four locks were opened, on average, and how many turns were advised."""
+    """Return the mean number of locks opened per episode, of four, and how many turns were advised."""
     chance = np.random.default_rng(seed)
     tables = np.zeros((NUM_AGENTS, len(COMBINATION) + 1, NUM_SIDES))  # Q-values [agent, turn, side]
     sharing = Cons(ask_scale=0.05, start_episode=50, policy_temperature=0.05, temperature=0.1)  # ←
@@ -22,10 +22,10 @@ def openings(num_episodes: int = 300, *, shares: bool, seed: int = 0) -> tuple[f
 
     for _ in range(num_episodes):
         advisor.begin_episode()  # ←
-        turns = np.zeros(NUM_AGENTS, int)  # how far each has come; −1 once it failed
+        turns = np.zeros(NUM_AGENTS, int)  # right turns of each agent so far; −1 once it failed
         for turn, right in enumerate(COMBINATION):
             values = tables[np.arange(NUM_AGENTS), turns]
-            best = (values + 1e-9 * chance.random(values.shape)).argmax(axis=1)  # ties by chance
+            best = (values + 1e-9 * chance.random(values.shape)).argmax(axis=1)  # random ties
             explores = chance.random(NUM_AGENTS) < EXPLORING
             sides = np.where(explores, chance.integers(NUM_SIDES, size=NUM_AGENTS), best)
             if shares:

@@ -1,7 +1,7 @@
-"""Knowledge sharing for a DQN in PyTorch; the lines marked with ← are all that it takes.
+"""Knowledge sharing for a DQN in PyTorch; only the lines marked with ← are needed for it.
 
-Three agents with networks, optimisers and replay of their own learn in Patient Gold Miner. PyTorch is not among
-consmarl's dependencies: `pip install torch`, then `python examples/torch_dqn_advisor.py`.
+Three agents, each with its own network, optimiser and replay, learn in Patient Gold Miner. PyTorch is not a dependency
+of consmarl: `pip install torch`, then `python examples/torch_dqn_advisor.py`.
 """
 
 import random
@@ -15,18 +15,18 @@ import consmarl
 
 
 def network(num_inputs: int, num_actions: int) -> nn.Module:
-    """A small Q-network."""
+    """Return a small Q-network."""
     return nn.Sequential(nn.Linear(num_inputs, 64), nn.ReLU(), nn.Linear(64, num_actions))
 
 
 @torch.no_grad()
 def q_values(net: nn.Module, observation: np.ndarray) -> np.ndarray:
-    """One agent's Q-values."""
+    """Return a network's Q-values for an observation."""
     return net(torch.from_numpy(observation)).numpy()
 
 
 def learn(net: nn.Module, optimiser: torch.optim.Optimizer, batch: list[tuple]) -> None:
-    """One step of Q-learning."""
+    """Take one step of Q-learning on a batch of transitions."""
     seen, actions, rewards, following, is_over = (torch.as_tensor(np.array(each)) for each in zip(*batch, strict=True))
     with torch.no_grad():
         targets = rewards.float() + 0.99 * net(following).amax(dim=1) * ~is_over

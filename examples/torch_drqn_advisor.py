@@ -1,8 +1,8 @@
-"""Knowledge sharing for a recurrent Q-network in PyTorch; the lines marked with ← are all that it takes.
+"""Knowledge sharing for a recurrent Q-network in PyTorch; only the lines marked with ← are needed for it.
 
-Three agents learn in Patient Gold Miner, each with a network, an optimiser and a memory of its own. One network's
-memory means nothing to another. So a teacher is shown the student's episode up to now, and its own network goes through
-that. PyTorch is not among consmarl's dependencies: `pip install torch`, then `python examples/torch_drqn_advisor.py`.
+Three agents learn in Patient Gold Miner, each with its own network, optimiser and memory. One network's memory is
+meaningless to another, so a teacher gets the student's episode so far, and its own network processes that. PyTorch is
+not a dependency of consmarl: `pip install torch`, then `python examples/torch_drqn_advisor.py`.
 """
 
 import random
@@ -16,10 +16,10 @@ import consmarl
 
 
 class RecurrentQ(nn.Module):
-    """Linear → GRU → Linear, on what an agent sees and what it did before."""
+    """Linear → GRU → Linear, with an agent's observation and last action as inputs."""
 
     def __init__(self, num_inputs: int, num_actions: int) -> None:
-        """Draw weights."""
+        """Initialise the weights."""
         super().__init__()
         self.num_actions = num_actions
         self.encoder = nn.Linear(num_inputs + num_actions, 32)
@@ -27,21 +27,24 @@ class RecurrentQ(nn.Module):
         self.head = nn.Linear(32, num_actions)
 
     def forward(self, seen: torch.Tensor, last: torch.Tensor, memory: torch.Tensor | None = None) -> tuple:
-        """Observations [episode, step, …] and last actions [episode, step] → Q-values of all steps, and the memory."""
-        did = nn.functional.one_hot(last + 1, self.num_actions + 1)[..., 1:]  # zeros for −1, there being none at first
+        """Return Q-values of all steps, and the memory, for observations [episode, step, …] and last actions.
+
+        Last actions are [episode, step], −1 at the first step.
+        """
+        did = nn.functional.one_hot(last + 1, self.num_actions + 1)[..., 1:]  # zeros for −1, i.e. none
         hidden, memory = self.memory(self.encoder(torch.cat([seen, did], dim=-1)).relu(), memory)
         return self.head(hidden), memory
 
 
 @torch.no_grad()
 def q_values(net: RecurrentQ, episode: consmarl.History) -> np.ndarray:
-    """A network's Q-values at the end of what somebody saw and did."""
+    """Return a network's Q-values at the end of an episode so far."""
     values, _ = net(torch.from_numpy(episode.observations)[None], torch.from_numpy(episode.last_actions)[None])
     return values[0, -1].numpy()
 
 
 def learn(net: RecurrentQ, optimiser: torch.optim.Optimizer, episodes: list[tuple]) -> None:
-    """One step of Q-learning on whole episodes, which all have the same length."""
+    """Take one step of Q-learning on whole episodes, which all have the same length."""
     seen, last, rewards = (torch.as_tensor(np.array(each)) for each in zip(*episodes, strict=True))
     values, _ = net(seen, last)
     chosen = values[:, :-1].gather(2, last[:, 1:, None])[..., 0]
@@ -55,7 +58,7 @@ def learn(net: RecurrentQ, optimiser: torch.optim.Optimizer, episodes: list[tupl
 def train(num_episodes: int = 100, *, start_episode: int = 20, seed: int = 0) -> tuple[list[float], int]:
     """Return the team's return in every episode, and the number of advised actions."""
     torch.manual_seed(seed)
-    torch.set_num_threads(1)  # networks this small gain nothing by more
+    torch.set_num_threads(1)  # more threads do not help with networks this small
     chance, dice = np.random.default_rng(seed), random.Random(seed)
     env = consmarl.parallel_env("pgm-3ag", grid=(4, 4), mining_steps=2, episode_limit=12)  # small, to be quick
     names = env.possible_agents

@@ -1,4 +1,4 @@
-"""What the collecting scripts have in common: small files of finished runs, and figures with every seed in them."""
+"""Code shared by the collecting scripts: small files that summarise finished runs, and figures that show every seed."""
 
 import json
 import sys
@@ -18,11 +18,11 @@ RELEASED = {"pgm-3ag": 14.1, "pgm-6ag": 19.7, "ft": 2.9, "cleanup": 74.6}
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
 
 Run = dict[str, Any]
-VariantOf = Callable[[tuple[str, ...]], str]  # of the parts of a run's path below the root
+VariantOf = Callable[[tuple[str, ...]], str]  # from the parts of a run's path below the root to its variant
 
 
 def collected(root: Path, kept: Path, variant_of: VariantOf) -> list[Run]:
-    """Add all finished runs below a folder to those in a file, in place of like ones; return them all."""
+    """Add all finished runs below the folder `root` to the file `kept`, replacing earlier entries; return all runs."""
     before: list[Run] = json.loads(kept.read_text()) if kept.exists() else []
     found = [_read(path.parent, variant_of(path.relative_to(root).parts)) for path in root.rglob("result.json")]
     runs = {_identity(run): run for run in (*before, *found)}
@@ -60,9 +60,9 @@ def train_and_show(
     make_runs: Callable[[Path, list[str], list[int]], None],
     show: Callable[[list[Run]], None],
 ) -> None:
-    """Train where the command line names a folder, and keep what is there; show what is kept.
+    """Show the runs in the file `kept`; if the command line names a folder, first train runs there and collect them.
 
-    Words after the folder name variants and seeds, for a part of the runs.
+    Words after the folder select variants and seeds, to train only some of the runs.
     """
     if len(sys.argv) == 1:
         show(json.loads(kept.read_text()))
@@ -74,7 +74,7 @@ def train_and_show(
 
 
 def groups(runs: Iterable[Run]) -> dict[tuple[str, str, int], list[Run]]:
-    """Return the runs that differ in nothing but the seed, by environment, variant and length."""
+    """Return groups of runs that differ only in their seeds, by environment, variant and length."""
     found = defaultdict(list)
     for run in runs:
         found[run["world"], run["variant"], run["episodes"]].append(run)
@@ -82,24 +82,24 @@ def groups(runs: Iterable[Run]) -> dict[tuple[str, str, int], list[Run]]:
 
 
 def area(run: Run) -> float:
-    """Return the area under a run's curve over its span of episodes: its height on average."""
+    """Return the area under a run's curve divided by its span of episodes, i.e. its mean height."""
     return area_under_curve(*np.array(run["evaluations"]).T)
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Write one number a seed."""
+    """Return numbers, one per seed, as text."""
     return ", ".join(f"{value:.1f}" for value in values).replace("-", "−")
 
 
 def lines_of(world: str) -> dict[str, float]:
-    """Return what others reach in an environment."""
+    """Return the reference returns of an environment, by label."""
     return {"script with the same eyes": SCRIPTS[world], "released CONS weights": RELEASED[world]}
 
 
 def draw(
     path: Path, title: str, curves: dict[str, Sequence[Run]], lines: dict[str, float], across: str = "episodes"
 ) -> None:
-    """Draw curves by label: every seed thin, the mean and its interval on top; `lines` are levels to compare with."""
+    """Draw curves by label: thin lines for seeds, the mean and its interval on top; `lines` are reference levels."""
     figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
     for number, (label, group) in enumerate(curves.items()):
         colour = f"C{number}"

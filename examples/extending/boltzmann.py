@@ -1,9 +1,9 @@
-"""A way to explore of your own: actions drawn by how good they look.
+"""An exploration of your own: actions are drawn from the softmax of their values.
 
     consmarl --plugin examples/extending/boltzmann.py train --exploration boltzmann --explore.temperature 0.2
 
-ε decides how often an agent explores. When it does, better actions are likelier than worse ones, where ε-greedy draws
-all alike.
+ε determines how often an agent explores. When it does, better actions are more likely than worse ones, whereas ε-greedy
+draws all with the same probability.
 """
 
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from consmarl.training.exploration import Choice, Exploration
 
 @dataclass(frozen=True)
 class Boltzmann(Exploration):
-    """With probability ε an action drawn from the softmax of the values, else the best one."""
+    """With probability ε an action drawn from the softmax of the values, otherwise the best one."""
 
     temperature: Positive = 0.5
-    """How far values may lie apart for actions to be about equally likely."""
+    """Temperature of the softmax: actions whose values differ by much less are about equally likely."""
 
-    handles_masks = True  # forbidden actions score −∞, so that neither the softmax nor the maximum takes one
+    handles_masks = True  # forbidden actions have score −∞, so neither the softmax nor the maximum chooses one
 
     def begin(self, num_agents: int, num_envs: int) -> tuple[()]:
-        """Nothing is remembered."""
+        """Return an empty state, since nothing is remembered between steps."""
         del num_agents, num_envs
         return ()
 
     def choose(self, key: jax.Array, scores: jax.Array, epsilon: jax.Array, state: tuple[()]) -> Choice:
-        """Draw with probability ε."""
+        """Draw an action from the softmax with probability ε, and take the best one otherwise."""
         key_whether, key_what = jax.random.split(key)
         is_exploring = jax.random.uniform(key_whether, scores.shape[:-1]) < epsilon
         drawn = jax.random.categorical(key_what, scores / self.temperature)

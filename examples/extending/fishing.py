@@ -1,10 +1,10 @@
-"""A world of your own: agents fish in a lake, and a large fish takes two of them.
+"""An environment of your own: agents fish in a lake, and two of them are needed to catch a large fish.
 
     consmarl --plugin examples/extending/fishing.py train --env fishing --episodes 4000
     consmarl --plugin examples/extending/fishing.py watch --env fishing
 
-A world is a frozen dataclass whose methods are pure functions on JAX arrays, so it runs in the compiled loop. Whatever
-`counters` returns is in metrics, reports and TensorBoard.
+An environment is a frozen dataclass whose methods are pure functions on JAX arrays, so it runs in the compiled loop.
+The values that `counters` returns appear in metrics, reports and TensorBoard.
 """
 
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ from consmarl.environments.interface import Counters, Outcome
 
 
 class Lake(NamedTuple):
-    """Where everything is at first."""
+    """The initial positions of agents and fish."""
 
     agents: jax.Array  # int32 [agent, (row, column)]
     fish: jax.Array  # int32 [fish, (row, column)], the large ones first
 
 
 class FishingState(NamedTuple):
-    """An episode so far."""
+    """The state of an episode."""
 
     agents: jax.Array
     fish: jax.Array
     is_caught: jax.Array  # bool [fish]
-    num_caught: jax.Array  # int32 [agent], in how many catches each took part
+    num_caught: jax.Array  # int32 [agent], number of catches that each took part in
     num_steps: jax.Array
 
 
 class FishingPainter(Painter):
-    """Draws the fish; agents and the panel beside the board are drawn anyway."""
+    """Draws the fish; the base class draws agents and the panel beside the board."""
 
     def paint_board(self, canvas: Any, world: "Fishing", state: FishingState, cell_box: Any) -> None:
         """Draw the fish that are left, large ones larger."""
@@ -58,7 +58,7 @@ class FishingPainter(Painter):
 
 @dataclass(frozen=True, kw_only=True)
 class Fishing(WalkerWorld[Lake, FishingState]):
-    """Fish stay where they are; whoever stands on a fish catches it, a large one only together with somebody else."""
+    """Fish do not move; an agent on a fish's cell catches it, but a large one only together with another agent."""
 
     grid: tuple[int, int] = (6, 6)
     num_agents: int = 3
@@ -66,7 +66,7 @@ class Fishing(WalkerWorld[Lake, FishingState]):
     episode_limit: int = 25
     num_large: int = 2
     num_small: int = 4
-    large_reward: float = 4.0  # to each of those who catch it
+    large_reward: float = 4.0  # to each agent that catches it
     small_reward: float = 1.0
     step_cost: float = 0.05
 
@@ -84,19 +84,19 @@ class Fishing(WalkerWorld[Lake, FishingState]):
         return jnp.arange(self.num_large + self.num_small) < self.num_large
 
     def generate_layout(self, key: jax.Array) -> Lake:
-        """Put everything on distinct cells."""
+        """Place agents and fish on distinct random cells."""
         drawn = draw_distinct_cells(key, self.grid, self.num_agents + self.num_large + self.num_small)
         agents, large, small = jnp.split(drawn, [self.num_agents, self.num_agents + self.num_large])
         fish = jnp.concatenate([row_major(large, self.grid), row_major(small, self.grid)])
         return Lake(row_major(agents, self.grid), fish)
 
     def begin(self, layout: Lake) -> FishingState:
-        """Nothing is caught yet."""
+        """Return the initial state, in which no fish is caught."""
         nobody = jnp.zeros(self.num_agents, jnp.int32)
         return FishingState(*layout, jnp.zeros(len(layout.fish), bool), nobody, jnp.zeros((), jnp.int32))
 
     def advance(self, state: FishingState, actions: jax.Array, draws: tuple[()]) -> tuple[FishingState, Outcome]:
-        """Move everybody, then haul in what is caught."""
+        """Move all agents, then catch fish and compute rewards."""
         del draws
         agents = walk(state.agents, actions, self.grid)
         is_there = same_cell(agents, state.fish) & ~state.is_caught[None, :]  # [agent, fish]
@@ -114,13 +114,13 @@ class Fishing(WalkerWorld[Lake, FishingState]):
         return state, Outcome(rewards.astype(jnp.float32), state.is_caught.all(), state.num_steps >= self.episode_limit)
 
     def observe(self, state: FishingState) -> jax.Array:
-        """Return place, time and what lies in each agent's window."""
+        """Return each agent's position, the time, and the contents of its window."""
         left = ~state.is_caught
         packed = in_channel(left & self.is_large, 1) + in_channel(left & ~self.is_large, 2)
         return self._codes(state.agents, state.num_steps, state.fish, packed)
 
     def counters(self, state: FishingState) -> Counters:
-        """Catches of every agent, and large fish of the team."""
+        """Return the number of catches of every agent, and of large fish caught by the team."""
         large = (state.is_caught & self.is_large).sum()
         return Counters(per_agent={"fish_caught": state.num_caught}, team={"large_fish_caught": large})
 

@@ -1,9 +1,9 @@
-"""A way of sharing of your own: importance advising (Torrey and Taylor, AAMAS 2013) between learners.
+"""A sharing mechanism of your own: importance advising (Torrey and Taylor, AAMAS 2013) between learners.
 
     consmarl --plugin examples/extending/importance_advising.py train --sharing importance --share.threshold 2
 
-A teacher speaks up where it matters what one does: where its best action is worth much more than its worst. Counting,
-asking, budgets and the vote among answers are AdHocTD's; only who answers changes.
+A teacher answers only if the choice of action is important, i.e. if its best action has a much higher value than its
+worst. Counting, asking, budgets and the vote among answers are those of AdHocTD; only who answers is different.
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from consmarl.sharing.requests import Draws, Request, Teachers
 
 @dataclass(frozen=True, kw_only=True)
 class ImportanceAdvising(AdHocTD):
-    """Advice from those to whom the choice matters."""
+    """AdHocTD in which teachers answer only if the choice of action is important to them."""
 
     threshold: NotNegative = 1.0
-    """By how much a teacher's best action must be worth more than its worst."""
+    """Minimum difference between the values of a teacher's best and worst actions."""
 
     def replies(self, request: Request, teachers: Teachers, draws: Draws) -> jax.Array:
-        """Answer, if eligible, where the choice matters to the teacher."""
+        """Return each teacher's reply: it answers if it is eligible and the choice is important to it."""
         del draws
-        # what the student may not do is worth −∞
+        # actions that the student may not take have value −∞
         least = teachers.values.min(axis=1, where=jnp.isfinite(teachers.values), initial=jnp.inf)
         importance = teachers.values.max(axis=1) - least
         replies = self.may_teach(request, teachers)

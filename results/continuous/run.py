@@ -1,10 +1,10 @@
-"""IQL and CONS where nothing is ever met twice: make the runs, collect them, print the table and draw the curves.
+"""IQL and CONS where no observation ever occurs twice: make the runs, collect them, print the table, draw the curves.
 
     python -m results.continuous.run                   # makes what is missing, in runs/continuous
     python -m results.continuous.run --envs discrete   # a part of it
     python -m results.continuous.run --kept            # only prints and draws what runs.json holds (needs matplotlib)
 
-`--out` names another place than runs/continuous, `--workers` how many runs go on at once.
+`--out` sets another folder than runs/continuous, `--workers` the number of parallel runs.
 """
 
 import argparse
@@ -29,7 +29,7 @@ OPTIONS = {"episodes": 6_000, "replay_episodes": 3_000, "evaluation_episodes": 2
 
 
 def make_runs(envs: list[str], seeds: list[int], out: Path, workers: int | None) -> None:
-    """Run everything that is missing."""
+    """Execute the runs that are missing."""
     for env in envs:
         for method in METHODS:
             where = out / f"{env} {method}"
@@ -37,7 +37,7 @@ def make_runs(envs: list[str], seeds: list[int], out: Path, workers: int | None)
 
 
 def print_table(env: str, by_method: dict[str, list[Run]]) -> None:
-    """Print every seed, means, and how CONS differs from IQL seed by seed."""
+    """Print the returns of every seed, their means, and the differences between CONS and IQL with the same seeds."""
     print(f"\n{WORLD}, {env} actions\n")
     print("| | n | final team return, seeds | mean [95 %] | area under the curve, mean [95 %] |")
     print("|---|---|---|---|---|")
@@ -59,7 +59,7 @@ def _shown(values: list[float]) -> str:
 
 
 def main() -> None:
-    """Run what is asked for, then print and draw everything there is."""
+    """Execute the requested runs, then print and draw all runs in runs.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--envs", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))

@@ -11,7 +11,7 @@ STYLES = {"epsilon-greedy": ("ε-greedy", "#0072B2"), "epsilon-z-greedy": ("εz-
 
 
 def curves(kind: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return episodes, and a value for each run and evaluation."""
+    """Return the episodes of evaluations, and a metric's values [run, evaluation]."""
     runs = []
     for path in sorted(HERE.glob(f"{kind}-[0-9]*.jsonl")):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -21,7 +21,7 @@ def curves(kind: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    """Draw every run thinly and their mean thickly."""
+    """Draw every run as a thin line and their mean as a thick one."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     panels = (("evaluation_return", "team return", 1), ("evaluation_gold_mined", "gold mined, of 3", 1))
     for axis, (name, label, scale) in zip(axes, panels, strict=True):

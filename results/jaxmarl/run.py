@@ -1,9 +1,9 @@
-"""Train ours with as many steps as a baseline of JaxMARL's own; compare. From the repository's folder:
+"""Train our methods for as many steps as one of JaxMARL's baselines, and compare. From the repository's folder:
 
     python -m results.jaxmarl.run runs/jaxmarl/ours          # trains what is missing, writes ours.json, prints, draws
     python -m results.jaxmarl.run                            # prints and draws what ours.json and theirs.jsonl hold
 
-`theirs.py` makes theirs.jsonl. Words after the folder name methods and seeds, for a part of the runs.
+`theirs.py` makes theirs.jsonl. Words after the folder select methods and seeds, to train only some of the runs.
 """
 
 import json
@@ -19,8 +19,8 @@ from consmarl.reports.statistics import interval
 
 HERE = Path(__file__).parent
 METHODS = ("vdn", "iql")
-# What differs from the preset recommended. The first four are as in the baseline's settings, exploration as a tenth of
-# the budget; a small batch makes up for one update per episode, where the baseline has one per eight.
+# Settings that differ from the preset recommended. The first four are those of the baseline, with exploration as a
+# tenth of the budget; the small batch compensates for one update per episode, where the baseline has one per eight.
 OPTIONS: dict[str, Any] = {
     "discount": 0.9,
     "bootstrap_time_limit": True,
@@ -44,7 +44,7 @@ LABELS = {
 
 
 def make_runs(out: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:
-    """Train what is missing, one run after the other."""
+    """Train or resume the runs that are missing, one after the other."""
     for method in methods:
         for seed in seeds:
             run = out / method / f"seed-{seed}"
@@ -58,13 +58,13 @@ def make_runs(out: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:
 
 
 def theirs() -> list[Run]:
-    """Return the baseline's runs in the form of ours."""
+    """Return the baseline's runs in the same form as ours."""
     rows = [json.loads(line) for line in (HERE / "theirs.jsonl").read_text().splitlines()]
     return [{"world": ENV, "episodes": EPISODES, "return": row["evaluations"][-1][1], **row} for row in rows]
 
 
 def by_steps(run: Run) -> Run:
-    """Return one of our runs with its evaluations over environment steps."""
+    """Return one of our runs with its evaluations by environment steps instead of episodes."""
     return {**run, "evaluations": [(episode * EPISODE_STEPS, value) for episode, value in run["evaluations"]]}
 
 
@@ -83,7 +83,7 @@ def show(ours: list[Run]) -> None:
 
 
 def trained(run: Run) -> Run:
-    """Leave out the evaluation before training: untrained networks walk off, each seed in its own direction."""
+    """Return a run without the evaluation before training: untrained agents walk off, each seed in its own way."""
     return {**run, "evaluations": run["evaluations"][1:]}
 
 

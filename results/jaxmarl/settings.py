@@ -1,7 +1,7 @@
-"""What both sides have in common: the environment, the budget and the seeds."""
+"""Settings that both sides have in common: the environment, the budget and the seeds."""
 
 ENV = "MPE_simple_spread_v3"
-EPISODE_STEPS = 26  # MPE's 25, and the one more that JaxMARL plays
+EPISODE_STEPS = 26  # MPE's 25, and one more that JaxMARL plays
 EPISODES = 19_200
 STEPS = EPISODES * EPISODE_STEPS  # 499,200
 EVALUATIONS = 20

@@ -1,12 +1,12 @@
-"""Run a Q-learning baseline of JaxMARL's own, from a checkout of its repository:
+"""Run one of JaxMARL's own Q-learning baselines, from a checkout of its repository:
 
     git clone https://github.com/FLAIROx/JaxMARL && pip install --no-deps flashbax
     python -m results.jaxmarl.theirs JaxMARL/baselines/QLearning vdn_rnn runs/jaxmarl/theirs.jsonl
 
 The algorithm and its settings are those of the checkout; only the number of steps is ours. `--changes NUM_EPOCHS=8`
-tries other settings, as a variant of its own. Hydra, OmegaConf and wandb, which serve its command line and its logs,
-are not needed: what it would log is kept here. Each seed is trained on its own, because under `vmap` the baseline
-evaluates at every update.
+trains with other settings, as a separate variant. Hydra, OmegaConf and wandb, which the baseline uses for its command
+line and its logs, are not needed: this script collects the rows that it logs. Seeds are trained separately, because
+under `vmap` the baseline evaluates at every update.
 """
 
 import argparse
@@ -25,7 +25,7 @@ RETURN = "test_returned_episode_returns"  # MPELogWrapper: mean over agents of 3
 
 
 def baseline(folder: Path, name: str, logged: list[dict[str, Any]]) -> Any:
-    """Import a baseline, with stand-ins for the packages around it; `logged` receives its rows."""
+    """Import a baseline, with stand-ins for Hydra, OmegaConf and wandb; the rows that it logs are added to `logged`."""
     stand_ins: dict[str, dict[str, Any]] = {
         "wandb": {"log": logged.append},
         "hydra": {"main": lambda **_: lambda function: function},
@@ -39,7 +39,7 @@ def baseline(folder: Path, name: str, logged: list[dict[str, Any]]) -> Any:
 
 
 def settings(folder: Path, changes: Sequence[str]) -> dict[str, Any]:
-    """Return the baseline's own settings for MPE, with our number of steps and what else is changed."""
+    """Return the baseline's own settings for MPE, with our number of steps and with `changes`."""
     import yaml
 
     config = yaml.safe_load((folder / "config" / "alg" / "ql_rnn_mpe.yaml").read_text())
@@ -50,7 +50,7 @@ def settings(folder: Path, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def curve(rows: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
-    """Return (environment steps, greedy team return) of every evaluation; the first is of untrained agents."""
+    """Return (environment steps, greedy team return) of every evaluation; the first is that of untrained agents."""
     in_order = sorted(rows, key=lambda row: int(row["update_steps"]))
     every = len(in_order) // EVALUATIONS
     found = [(int(row["env_step"]), round(float(row[RETURN]), 2)) for row in in_order[every - 1 :: every]]
@@ -58,7 +58,7 @@ def curve(rows: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
 
 
 def main() -> None:
-    """Train every seed and add its curve to a file."""
+    """Train every seed and append its curve to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("baseline", choices=("vdn_rnn", "iql_rnn"))

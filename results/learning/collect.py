@@ -3,8 +3,8 @@
     python -m results.learning.collect runs/learning    # adds runs to runs.json, prints the tables, draws the curves
     python -m results.learning.collect                  # prints and draws what runs.json holds (needs matplotlib)
 
-`run.py` makes the runs. A run's variant is the first part of its path below the folder that is named,
-`runs/learning/recommended/…`, or the second below `ablation`.
+`run.py` makes the runs. A run's variant is the first part of its path below the given folder,
+`runs/learning/recommended/…`, or the second part if the first is `ablation`.
 """
 
 import json
@@ -19,11 +19,11 @@ from consmarl.reports.statistics import interval
 
 HERE = Path(__file__).parent
 OF_ABLATION = "ablation/"
-WHOLE = next(iter(ABLATION))  # the variant that lacks nothing
+WHOLE = next(iter(ABLATION))  # the variant with all ingredients
 
 
 def variant_of(parts: tuple[str, ...]) -> str:
-    """Return the variant of the run at a path."""
+    """Return the variant of a run, given the parts of its path."""
     return OF_ABLATION + parts[1] if parts[0] == "ablation" else parts[0]
 
 
@@ -38,7 +38,7 @@ def print_table(runs: list[Run]) -> None:
 
 
 def print_ablation(runs: list[Run]) -> None:
-    """Print what becomes of final return and area under the curve without each ingredient, seed by seed."""
+    """Print how final return and area under the curve change without each ingredient, compared seed by seed."""
     by_variant = {variant: group for (_, variant, _), group in groups(runs).items()}
     whole = by_variant.pop(OF_ABLATION + folder_of(WHOLE), None)
     if whole is None:
@@ -63,7 +63,7 @@ def _print_row(name: str, group: list[Run], reference: dict[int, Run]) -> None:
 
 
 def main() -> None:
-    """Collect where a folder is named; print and draw."""
+    """Collect runs if the command line names a folder, then print and draw all of them."""
     kept = HERE / "runs.json"
     runs = collected(Path(sys.argv[1]), kept, variant_of) if len(sys.argv) > 1 else json.loads(kept.read_text())
     curves = [run for run in runs if not run["variant"].startswith(OF_ABLATION)]

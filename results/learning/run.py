@@ -1,9 +1,9 @@
-"""Make the runs that `collect.py` collects; what is finished is not run again.
+"""Make the runs that `collect.py` collects; finished runs are not repeated.
 
     python -m results.learning.run recommended --envs pgm-6ag --seeds 106 108    # IQL with the preset recommended
     python -m results.learning.run ablation                                      # pgm-3ag, without one ingredient each
 
-`--out` names another place than runs/learning, `--workers` how many runs go on at once.
+`--out` sets another folder than runs/learning, `--workers` the number of parallel runs.
 """
 
 import argparse
@@ -22,7 +22,7 @@ FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
 }
 ABLATION_EPISODES = 8_000
 ABLATION_SEEDS = (200, 201, 202, 203, 204)
-# Each variant is the preset recommended with these settings instead of its own.
+# Each variant is the preset recommended with these settings changed.
 ABLATION: dict[str, dict[str, Any]] = {
     "all ingredients": {},
     "one-step target": {"learn.target": "one-step"},
@@ -48,13 +48,13 @@ def folder_of(variant: str) -> str:
 
 
 def run(variant: str, env: str, seeds: Sequence[int], options: dict[str, Any], out: Path, workers: int | None) -> None:
-    """Run IQL with all seeds that are missing."""
+    """Run IQL with these options for all seeds that are missing."""
     everything = {"evaluation_episodes": 400, **options}
     consmarl.sweep(["iql"], [env], seeds, options=everything, out=out / folder_of(variant), workers=workers)
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Execute the requested runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("recommended", "ablation"))
     parser.add_argument("--envs", nargs="+", choices=list(EPISODES), default=list(EPISODES))

@@ -1,6 +1,6 @@
 """Collect the runs of this comparison: `python collect.py RUNS …` writes evaluations.json and prints the final table.
 
-Reading runs takes JSON alone. Final returns are over 400 greedy episodes, AUC is the mean of all evaluations.
+Only the runs' JSON files are read. Final returns are over 400 greedy episodes; AUC is the mean of all evaluations.
 """
 
 import json
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 def read(run: Path) -> dict:
-    """Return what is kept of a finished run."""
+    """Return the summary of a finished run that evaluations.json holds."""
     config = json.loads((run / "config.json").read_text())
     result = json.loads((run / "result.json").read_text())
     rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
@@ -24,7 +24,7 @@ def read(run: Path) -> dict:
 
 
 def main() -> None:
-    """Write what was read, and print it."""
+    """Write evaluations.json and print the table."""
     finished = [path.parent for root in sys.argv[1:] for path in Path(root).rglob("result.json")]
     runs = sorted(map(read, finished), key=lambda run: (run["world"], run["method"], run["seed"]))
     text = json.dumps(runs, indent=None, separators=(",", ":")).replace("},{", "},\n{")

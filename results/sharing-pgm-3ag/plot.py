@@ -1,6 +1,6 @@
 """Draw the curves and print the table from the committed rows: `python results/sharing-pgm-3ag/plot.py`.
 
-Needs matplotlib. Bands are 95 % intervals of the mean over three seeds by Student's t: with so few they are wide.
+Needs matplotlib. Bands are 95 % intervals of the mean over three seeds by Student's t, which are wide for so few seeds.
 """
 
 import json
@@ -14,7 +14,7 @@ IQL = HERE.parent / "iql-pgm-3ag"
 T_95 = {3: 4.303}  # two-sided 95 % quantile of Student's t, by the number of runs
 BUDGET, ALL_GOLD, WINDOW = 50_000, 3, 5
 
-# colours that colour-blind people can tell apart (Okabe and Ito)
+# colours that are distinguishable for colour-blind readers (Okabe and Ito)
 FAMILIES = {
     "ε-greedy, as in the paper": [
         ("IQL", IQL, "epsilon-greedy", "#000000"),
@@ -34,7 +34,7 @@ FAMILIES = {
 
 
 def runs_of(folder: Path, kind: str) -> list[list[dict]]:
-    """Read the rows of every seed."""
+    """Return the rows of every seed."""
     return [
         [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         for path in sorted(folder.glob(f"{kind}-[0-9].jsonl"))
@@ -42,34 +42,34 @@ def runs_of(folder: Path, kind: str) -> list[list[dict]]:
 
 
 def series(runs: list[list[dict]], value) -> tuple[np.ndarray, np.ndarray]:
-    """Return episodes, and a value for each run and row that has it."""
+    """Return episodes, and `value(row)` of all rows that have it: [run, row]."""
     tables = [[(row["episode"], value(row)) for row in rows if value(row) is not None] for rows in runs]
     return np.array(tables)[0, :, 0], np.array(tables)[:, :, 1]
 
 
 def smoothed(values: np.ndarray) -> np.ndarray:
-    """Average each value with the ones before it, WINDOW in all."""
+    """Return the moving average over each value and those before it, WINDOW values in total."""
     return np.stack([values[:, max(0, i - WINDOW + 1) : i + 1].mean(axis=1) for i in range(values.shape[1])], axis=1)
 
 
 def interval(values: np.ndarray) -> np.ndarray | None:
-    """Half the width of the 95 % interval of the mean over runs; None where there are too few."""
+    """Return half the width of the 95 % interval of the mean over runs; None unless there are three."""
     count = len(values)
     return T_95[count] * values.std(axis=0, ddof=1) / np.sqrt(count) if count in T_95 else None
 
 
 def evaluated_return(row: dict) -> float | None:
-    """Team return in evaluation."""
+    """Return the team return in evaluation."""
     return row.get("evaluation_return")
 
 
 def gold_share(row: dict) -> float | None:
-    """Gold mined in evaluation, in % of all."""
+    """Return the gold mined in evaluation, in % of all."""
     return 100 * row["evaluation_gold_mined"] / ALL_GOLD if "evaluation_gold_mined" in row else None
 
 
 def budget_used(row: dict) -> float | None:
-    """Requests with success so far, in % of the budget."""
+    """Return the successful requests so far, in % of the budget."""
     return 100 * (1 - float(np.mean(row["requests_left"])) / BUDGET) if "requests_left" in row else None
 
 
@@ -81,7 +81,7 @@ PANELS = [
 
 
 def draw_method(axis, runs: list[list[dict]], value, name: str, colour: str) -> None:
-    """Draw every run thinly, their mean thickly, and its interval as a band."""
+    """Draw every run as a thin line, their mean as a thick one, and its interval as a band."""
     episodes, values = series(runs, value)
     thousands, values = episodes / 1000, smoothed(values)
     mean, half = values.mean(axis=0), interval(values)
@@ -92,7 +92,7 @@ def draw_method(axis, runs: list[list[dict]], value, name: str, colour: str) -> 
 
 
 def draw() -> None:
-    """Draw one row of panels for each way to explore."""
+    """Draw one row of panels for each exploration."""
     figure, axes = plt.subplots(2, 3, figsize=(14, 8), layout="constrained")
     for row, (family, methods) in zip(axes, FAMILIES.items(), strict=True):
         for axis, (label, value) in zip(row, PANELS, strict=True):

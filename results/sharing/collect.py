@@ -37,7 +37,7 @@ def final(run: Run) -> float:
 
 
 def to_level(run: Run) -> float:
-    """Return after how many episodes a run holds the level of its environment; the whole run where it never does."""
+    """Return the episodes until a run reaches its environment's level, or the run's length if it never does."""
     episodes, values = np.array(run["evaluations"]).T
     return episodes_to_reach(episodes, values, LEVELS[run["world"]]) or float(run["episodes"])
 
@@ -46,7 +46,7 @@ MEASURES: dict[str, Measure] = {"final return": final, "area under the curve": a
 
 
 def print_returns(world: str, by_variant: dict[str, list[Run]]) -> None:
-    """Print what each variant reached, with every seed."""
+    """Print the final returns of every seed, and each variant's means of all measures."""
     print(f"\n{world}, {SETTINGS[world].episodes:,} episodes, level {LEVELS[world]:g}\n")
     print("| variant | n | final return, seeds | mean | area, mean | episodes to the level, mean |")
     print("|---|---|---|---|---|---|")
@@ -59,7 +59,7 @@ def print_returns(world: str, by_variant: dict[str, list[Run]]) -> None:
 
 
 def print_comparisons(by_variant: dict[str, list[Run]]) -> None:
-    """Print how CONS differs from its rivals, seed by seed."""
+    """Print how CONS differs from the other variants, compared seed by seed."""
     print("\n| CONS against | measure | n | difference, mean [95 %] | seeds | probability of improvement |")
     print("|---|---|---|---|---|---|")
     for rival in [name for name in VARIANTS if name in by_variant and name != "cons"]:
@@ -80,7 +80,7 @@ def print_comparisons(by_variant: dict[str, list[Run]]) -> None:
 
 
 def main() -> None:
-    """Collect where a folder is named; print and draw."""
+    """Collect runs if the command line names a folder, then print and draw all of them."""
     kept = HERE / "runs.json"
     by_folder = collected(Path(sys.argv[1]), kept, lambda parts: parts[0]) if len(sys.argv) > 1 else None
     runs: list[Run] = json.loads(kept.read_text()) if by_folder is None else by_folder

@@ -1,13 +1,13 @@
-"""A newcomer among experts: how soon its team is as good as the experts were. From the repository's folder:
+"""A newcomer among experts: how soon its team is as good as that of the experts. From the repository's folder:
 
     python -m results.sharing.newcomers runs/newcomers    # trains what is missing, writes newcomers.json, draws
     python -m results.sharing.newcomers                   # prints and draws what newcomers.json holds
 
-Words after the folder name variants and seeds, for a part of the runs.
+Words after the folder select variants and seeds, to train only some of the runs.
 
-The experts are three agents of one IQL run. Agent 0 leaves; an agent that knows nothing takes its seat. The experts act
-and teach but no longer learn. The newcomer learns alone (IQL, with the usual exploration), or asks (CONS, from the
-first episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
+The experts are three agents of one IQL run. Agent 0 leaves, and an untrained agent replaces it. The experts act and
+teach but no longer learn. The newcomer learns alone (IQL, with the usual exploration), or asks (CONS, from the first
+episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
 """
 
 from pathlib import Path
@@ -36,7 +36,7 @@ SHARE_OF_EXPERTS = 0.9
 
 
 def make_runs(out: Path, variants: list[str], seeds: list[int]) -> None:
-    """Train the experts and then the newcomers, where that has not been done."""
+    """Train the experts and then the newcomers, except for finished runs."""
     experts = out / "experts"
     if not (experts / "result.json").exists():
         consmarl.train(consmarl.TrainConfig(env=ENV).with_options(EXPERTS), experts)
@@ -78,7 +78,7 @@ def show(runs: list[Run]) -> None:
 
 
 def _print_gap(by_variant: dict[str, list[Run]]) -> None:
-    """Print how much higher the curve is with CONS than alone, seed by seed."""
+    """Print how much larger the area under the curve is with CONS than alone, compared seed by seed."""
     asking, alone = ({run["seed"]: area(run) for run in by_variant.get(name, ())} for name in ("cons", "alone"))
     gaps = [asking[seed] - alone[seed] for seed in asking if seed in alone]
     estimate, low, high = interval(gaps)

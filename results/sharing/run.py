@@ -1,9 +1,9 @@
-"""Make the runs that `collect.py` collects: sharing and its rivals on one learner. Finished runs are not run again.
+"""Make the runs that `collect.py` collects: sharing and its rivals with one learner. Finished runs are not repeated.
 
     python -m results.sharing.run --envs pgm-6ag --seeds 110 111
     python -m results.sharing.run --variants iql cons              # on every environment, with its own seeds
 
-`--out` names another place than runs/sharing, `--workers` how many runs go on at once.
+`--out` sets another folder than runs/sharing, `--workers` the number of parallel runs.
 """
 
 import argparse
@@ -19,15 +19,15 @@ class Setting(NamedTuple):
 
     episodes: int
     seeds: Sequence[int]  # none of them was used to choose a setting
-    long_exploration: int  # environment steps until epsilon has fallen: the best that was found for IQL
-    short_exploration: int  # the best that was found for methods that share
+    long_exploration: int  # environment steps over which epsilon is annealed: the best value found for IQL
+    short_exploration: int  # the best value found for methods that share
 
 
 SETTINGS = {
     "pgm-3ag": Setting(8_000, range(110, 120), 50_000, 20_000),
     "pgm-6ag": Setting(6_000, range(110, 115), 150_000, 50_000),
 }
-# By name: the method, and whether it explores for long. All of them learn as the preset recommended says.
+# By name: the method, and whether it uses long exploration. All of them learn with the preset recommended.
 VARIANTS = {
     "iql": ("iql", True),
     "iql-short": ("iql", False),
@@ -39,7 +39,7 @@ VARIANTS = {
 
 
 def run(variant: str, env: str, seeds: Sequence[int], out: Path, workers: int | None) -> None:
-    """Run all seeds that are missing."""
+    """Run a variant with all seeds that are missing."""
     method, explores_for_long = VARIANTS[variant]
     setting = SETTINGS[env]
     steps = setting.long_exploration if explores_for_long else setting.short_exploration
@@ -52,7 +52,7 @@ def run(variant: str, env: str, seeds: Sequence[int], out: Path, workers: int | 
 
 
 def main() -> None:
-    """Run what is asked for, one seed of everything before the next."""
+    """Execute the requested runs: all variants with one seed before those with the next."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--envs", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))

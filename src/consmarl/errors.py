@@ -1,4 +1,4 @@
-"""The error for unusable requests, and helpers for its messages."""
+"""The error raised for invalid input, and helpers for its messages."""
 
 import difflib
 import reprlib
@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 
 class UsageError(ValueError):
-    """A request that cannot be fulfilled; its message is one sentence on what was wrong and what would be right."""
+    """Invalid input from the user; the message says in one sentence what was wrong and what would be right."""
 
 
-# Other libraries' names for our settings, which similarity of spelling would not find.
+# Other libraries' names for our settings, which are not similar enough in spelling to be found by `_likeness`.
 OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "lr": "learning-rate", "alpha": "learning-rate", "step-size": "learning-rate",
@@ -34,15 +34,15 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "num-players": "num-agents", "grid-size": "grid", "map-size": "grid",
     }
 )  # fmt: skip
-MIN_LIKENESS = 0.66  # below this, similarity is chance: "lr" and "record"
-LEAD = 0.15  # names this far behind the most similar one are noise
-SAME_PART = 0.8  # from here on, a part of a name counts as a misspelling of another
+MIN_LIKENESS = 0.66  # lower similarities are coincidence, such as that of "lr" and "record"
+LEAD = 0.15  # names that are less similar than the best one by more than this are not suggested
+SAME_PART = 0.8  # minimum similarity for a part of a name to count as a misspelling of another part
 
 
 def nearest(name: str, known: Iterable[str], *, otherwise: str | None = None) -> str:
-    """Return the end of an error message: the known names most similar to `name`, or else all of them.
+    """Return the end of an error message: the known names most similar to `name`, or all of them if none is similar.
 
-    `otherwise` replaces the list of all names if that would be long.
+    `otherwise`, if given, replaces the list of all names.
     """
     known = list(known)
     if close := close_names(name, known):
@@ -51,7 +51,7 @@ def nearest(name: str, known: Iterable[str], *, otherwise: str | None = None) ->
 
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that `name` may have been meant for, the likeliest first."""
+    """Return up to three known names that the user may have meant by `name`, most likely first."""
     known = list(known)
     meant = OTHER_NAMES.get(_plain(name))
     if meant and (same := [each for each in known if _plain(each) == meant]):
@@ -63,10 +63,10 @@ def close_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def shown(value: object) -> str:
-    """Return a value as quoted in an error message: on one line, and shortened."""
+    """Return a value as error messages quote it: its `repr`, on one line, shortened if it is long."""
     try:
         text = repr(value)
-    except ValueError:  # Python does not print integers of thousands of digits
+    except ValueError:  # Python refuses to print integers with thousands of digits
         return "a number of thousands of digits"
     except RecursionError:
         return "something nested too deeply"
@@ -74,18 +74,18 @@ def shown(value: object) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name without the spelling differences between options and settings."""
+    """Return a name in the spelling of options: lower case, hyphens for underscores, no leading hyphens."""
     return name.lstrip("-").replace("_", "-").lower()
 
 
 def _likeness(name: str, other: str) -> float:
-    """Return the similarity of two names, from 0 to 1: by letters, or part by part."""
+    """Return the similarity of two names, from 0 to 1: letter by letter or part by part, whichever is higher."""
     whole = difflib.SequenceMatcher(None, name, other).ratio()
     return max(whole, _likeness_of_parts(_parts(name), _parts(other)))
 
 
 def _likeness_of_parts(parts: list[str], others: list[str]) -> float:
-    """Return how much of `others` is covered by `parts`, all of which must be among them: 0.66 to 1, or 0."""
+    """Return 0.66 to 1, depending on how many of `others` the `parts` cover; 0 unless all parts are among them."""
     if not parts:
         return 0.0
     for part in parts:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from consmarl.errors import UsageError
 
-# A run's directory; reading one requires only these names, not the code that wrote it.
+# File names in a run's directory. Code that reads a run needs only these names, not the code that wrote it.
 CONFIG, FACTS, METRICS, RESULT, FAILURE = "config.json", "run.json", "metrics.jsonl", "result.json", "failure.json"
 CHECKPOINTS, EVENTS, POLICY, POLICY_GIF = "checkpoints", "events", "policy.safetensors", "policy.gif"
 EXCHANGES, VIEW = "exchanges", "exchange.html"
@@ -17,7 +17,7 @@ LOG, LOCK = "log.txt", ".lock"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file to write to; it replaces `path` only on success."""
+    """Yield the path of a temporary file, which replaces `path` if the block succeeds and is deleted otherwise."""
     if path.is_dir():
         raise UsageError(f"cannot write to {path}, which is a directory: name a file in it.")
     with explained(path):
@@ -38,7 +38,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn a failure to write a file into one sentence."""
+    """Turn an `OSError` while writing a file into a `UsageError` of one sentence."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Read JSON from untrusted sources; anything wrong with it becomes one sentence.
+"""Read JSON from untrusted sources; any fault in it raises a `UsageError` of one sentence.
 
-Every JSON file that people exchange (configurations, facts of a run, sweeps, headers) is read here. The result is
-shallow enough to be copied, compared and written again, and all its text can be encoded as UTF-8 and shown on a
-terminal: control characters and lone surrogates are replaced.
+Every JSON file that users may exchange (configurations, facts of a run, sweeps, headers) is read here. Nesting is
+limited, so that the result can be copied, compared and written again. Control characters and lone surrogates are
+replaced, so that all text can be encoded as UTF-8 and shown on a terminal.
 """
 
 import json
@@ -20,7 +20,7 @@ _ILLEGIBLE_IN_JSON = re.compile(r"\\[bfru]|[\x7f-\x9f]")
 
 
 def parse_json(text: str | bytes, what: str) -> Any:
-    """Return the value of a JSON text; `what` names it in error messages."""
+    """Parse a JSON text and return its value; error messages refer to the text as `what`."""
     try:
         whole = text.decode("utf-8") if isinstance(text, bytes) else text
         read = json.loads(whole)
@@ -36,7 +36,7 @@ def parse_json(text: str | bytes, what: str) -> Any:
 
 
 def parse_json_object(text: str | bytes, what: str) -> dict[str, Any]:
-    """Return the object in a JSON text; anything else is refused."""
+    """Parse a JSON text and return the object in it; any other kind of value is an error."""
     read = parse_json(text, what)
     if not isinstance(read, dict):
         raise UsageError(f'{what} must contain an object such as {{"name": "value"}}, not {_kind(read)}.')
@@ -58,7 +58,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 
 def read_json_object_if_any(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file; None if there is no file."""
+    """Return the object in a JSON file, or None if the file does not exist."""
     return read_json_object(path) if path.is_file() else None
 
 
@@ -67,7 +67,7 @@ def _too_deep(what: str) -> UsageError:
 
 
 def _depth(value: Any) -> int:
-    """Return how deeply lists and objects are nested, without recursion."""
+    """Return how deeply lists and objects are nested, computed without recursion."""
     depth, level = 0, [value]
     while level := [each for each in level if isinstance(each, list | dict)]:
         depth += 1

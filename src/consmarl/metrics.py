@@ -1,8 +1,8 @@
-"""Declarations of metrics: the code that produces a number declares it, and the code that shows it uses that.
+"""Declarations of metrics: the code that computes a number declares its title, unit and so on, for reports to use.
 
 Environments declare their counters, learners the statistics of an update, sharing mechanisms their traffic, and the
 training loop the rest. A run stores all declarations in its facts. An undeclared number is still shown, under a title
-made from its name.
+derived from its name.
 """
 
 import dataclasses
@@ -23,15 +23,15 @@ BOOKKEEPING = frozenset({"episode", "env_steps", "seconds", "episodes_evaluated"
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is measured repeatedly."""
+    """A number that a run measures repeatedly, and how to present it."""
 
     name: str  # in rows and results
-    title: str = ""  # by default made from the name
+    title: str = ""  # by default derived from the name
     family: str = TRAINING
     unit: str = ""
     more_is_better: bool | None = None  # None if neither is better
     part_of: str | None = None  # a less informative total, hidden if its parts are shown
-    most: float | None = None  # the maximum per episode, so that it can be shown as a share
+    most: float | None = None  # the maximum per episode, so that values can be shown as a share of it
     by_agent: bool = False  # a list with one number per agent
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ def place_of(family: str) -> int:
 
 
 def derived(name: str) -> Metric:
-    """Return a metric with what its name alone implies."""
+    """Return the declaration that an undeclared metric gets: title and family follow from its name."""
     is_learned = name == "loss" or name.endswith(("_loss", "_norm", "_error"))
     return Metric(name, family=LEARNING if is_learned else TRAINING)
 
@@ -61,7 +61,7 @@ EPISODE_STEPS = Metric("episode_steps", "Steps per episode", unit="steps")
 EPSILON = Metric("epsilon", "ε", LEARNING, unit="probability")
 OF_EPISODES = (RETURN, AGENT_RETURNS, EPISODE_STEPS)
 
-# What most learners report about an update.
+# Statistics of an update that most learners report.
 LOSS = Metric("loss", family=LEARNING, more_is_better=False)
 TD_ERROR = Metric("td_error", "TD error", LEARNING, unit="reward", more_is_better=False)
 Q_VALUE = Metric("q_value", "Q-value", LEARNING, unit="reward")
@@ -70,7 +70,7 @@ GRADIENT_NORM = Metric("gradient_norm", family=LEARNING)
 
 @dataclass(frozen=True)
 class Schema:
-    """The metrics of one or several runs in display order; of duplicate names, the first counts."""
+    """The metrics of one or several runs in display order; if a name occurs twice, its first declaration counts."""
 
     metrics: tuple[Metric, ...] = ()
 
@@ -88,18 +88,18 @@ class Schema:
         return BOOKKEEPING | {name for name, each in self._declared.items() if not each.by_agent}
 
     def __getitem__(self, name: str) -> Metric:
-        """Return a metric by its name in rows; an undeclared one is derived from its name."""
+        """Return a metric by its name in rows; for an undeclared one, see `derived`."""
         bare = name.removeprefix(EVALUATED)
         found = self._declared.get(bare) or derived(bare)
         return found if bare == name else dataclasses.replace(found, name=name, family=EVALUATION)
 
     def in_order(self, names: Iterable[str]) -> list[Metric]:
-        """Return these metrics by family, declared ones first, and totals only if their parts are missing."""
+        """Return these metrics sorted by family, declared ones first, without totals whose parts are among them."""
         there = set(names)
         return sorted((self[name] for name in there if not self._is_told_in_parts(name, there)), key=self._place)
 
     def counters(self, names: Iterable[str]) -> list[Metric]:
-        """Return which names in a result are counters of the environment, in display order."""
+        """Return those of a result's metrics that are counters of the environment, in display order."""
         others = BOOKKEEPING | {each.name for each in OF_EPISODES}
         others |= {name for name, each in self._declared.items() if each.family in (LEARNING, SHARING)}
         return self.in_order(set(names) - others)
@@ -115,12 +115,12 @@ class Schema:
 
 
 def joined(schemas: Iterable[Schema]) -> Schema:
-    """Return the metrics of several runs combined."""
+    """Return one schema with the metrics of several."""
     return Schema(tuple(each for schema in dict.fromkeys(schemas) for each in schema.metrics))
 
 
 def declared_once(metrics: Iterable[Metric]) -> Schema:
-    """Return the metrics of one run; duplicate names are refused, since a row can hold only one of them."""
+    """Return the schema of one run; duplicate names are an error, since a row has one value per name."""
     schema = Schema(tuple(metrics))
     taken = set(BOOKKEEPING)
     for name in (each.name for each in schema.metrics):
@@ -131,7 +131,7 @@ def declared_once(metrics: Iterable[Metric]) -> Schema:
 
 
 def to_json(schema: Schema) -> list[dict[str, Any]]:
-    """Return declarations as JSON, without fields that have their default values."""
+    """Return the declarations as JSON, omitting fields that have their default values."""
     defaults = defaults_of(Metric)
     return [
         {name: value for name, value in dataclasses.asdict(metric).items() if value != defaults[name]}
@@ -140,7 +140,7 @@ def to_json(schema: Schema) -> list[dict[str, Any]]:
 
 
 def from_json(declared: Sequence[Mapping[str, Any]]) -> Schema:
-    """Read declarations from JSON, ignoring fields that only later versions know."""
+    """Return the declarations in JSON as a schema, ignoring fields added by later versions."""
     known = {each.name for each in dataclasses.fields(Metric)}
     for each in declared:
         if "name" not in each:

@@ -1,4 +1,4 @@
-"""Rows of a run's metrics, one JSON object per line: which lines are readable, and what is wrong with the others."""
+"""Read the rows of a run's metrics, one JSON object per line, and describe the faults of unreadable lines."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,19 +8,19 @@ from consmarl.errors import UsageError
 from consmarl.json_files import parse_json
 
 LAST_EPISODE = 2**53  # beyond this, floats (and thus charts) cannot represent all integers
-TAIL_BYTES = 16_384  # enough of a file's end to include a complete row, which has about 700
-MOST_TOLD = 3  # faults per file that are spelled out; the rest are counted
+TAIL_BYTES = 16_384  # read from the end of a file to find a complete row, which has about 700
+MOST_TOLD = 3  # faults per file that are described one by one; the rest are only counted
 
 
 class Fault(NamedTuple):
-    """A line without a usable row."""
+    """What is wrong with a line that has no usable row."""
 
     line: int  # counted from 1, as in editors
     what: str  # completes a sentence about the line: "is not JSON"
 
 
 class Line(NamedTuple):
-    """A non-empty line: its row, or else why there is none."""
+    """A line of a file, with either its row or the reason why it has none."""
 
     number: int
     content: bytes  # including the line break
@@ -29,9 +29,9 @@ class Line(NamedTuple):
 
 
 def read_lines(path: Path) -> list[Line]:
-    """Return the lines of a file; none if the file is missing.
+    """Return the non-empty lines of a file; an empty list if the file is missing.
 
-    An unreadable last line without a line break is ignored: its writer was killed, or is still writing.
+    An unreadable last line without a line break is ignored: the process writing it was killed, or is still writing.
     """
     if not path.is_file():
         return []
@@ -45,12 +45,12 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def last_row(path: Path) -> dict[str, Any]:
-    """Return the last complete row of a file without reading the rest; an empty dict if there is none."""
+    """Return the last complete row of a file, reading only its end; an empty dict if there is none."""
     if not path.is_file():
         return {}
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        contents = file.read().split(b"\n")[:-1]  # what follows the last line break is incomplete
+        contents = file.read().split(b"\n")[:-1]  # text after the last line break is incomplete
     lines = (_line(0, content) for content in reversed(contents))
     return next((line.row for line in lines if line.row is not None), {})
 
@@ -78,6 +78,6 @@ def _what_is_wrong_with(row: Any) -> str | None:
     episode = row.get("episode")
     if type(episode) is not int or not 0 <= episode < LAST_EPISODE:
         return "has no episode"
-    if type(row.get("seconds", 0.0)) not in (int, float):  # added up at the end of a run
+    if type(row.get("seconds", 0.0)) not in (int, float):  # they are summed at the end of a run
         return "has seconds that are not a number"
     return None

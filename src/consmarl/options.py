@@ -1,7 +1,7 @@
-"""Options of components that users choose among, each defined once, as a field of the component's own dataclass.
+"""Options of components that users can choose, each defined once, as a field of the component's own dataclass.
 
-A group of options, such as those of sharing, combines the dataclasses of all components in a registry. So a component
-that a user registers has its options on the command line and in configurations like any other.
+A group of options, such as those of sharing, combines the dataclasses of all components in a registry. The options of
+a component that a user registers are therefore available on the command line and in configurations like any others.
 """
 
 import abc
@@ -26,23 +26,23 @@ class OptionField(NamedTuple):
 
     @property
     def open_hint(self) -> Any:
-        """The type of its values if it may be left open."""
+        """The type of its values, or None for an option that is not set."""
         return self.hint | None
 
     @property
     def bare_hint(self) -> Any:
-        """The same without checks of values."""
+        """The same as `open_hint`, without checks of values."""
         return _bare(self.hint) | None
 
 
 def option_names(record: type, leaving_out: Collection[str] = ()) -> list[str]:
-    """Return the names of a dataclass's fields that are options."""
+    """Return the names of a dataclass's fields that are options: not internal, and not among `leaving_out`."""
     fields = dataclasses.fields(record) if dataclasses.is_dataclass(record) else ()
     return [each.name for each in fields if each.name not in leaving_out and not each.metadata.get("is_internal")]
 
 
 def check_options(what: str, record: type, leaving_out: Collection[str] = ()) -> None:
-    """Refuse a dataclass with an option whose type the command line cannot read."""
+    """Raise an error if a dataclass has an option whose type cannot be read from the command line."""
     hints = hints_of(record)
     for name in option_names(record, leaving_out):
         if not _is_plain(hints.get(name)):
@@ -61,7 +61,7 @@ def _is_plain(hint: Any) -> bool:
 
 
 def joined(parts: Mapping[str, type], leaving_out: Collection[str] = ()) -> dict[str, OptionField]:
-    """Return the options of several components by name; components with a common option must agree on its type."""
+    """Return the options of several components by name; an option of several components must have one type."""
     found: dict[str, OptionField] = {}
     for owner, record in parts.items():
         hints, texts = hints_of(record), descriptions(record)
@@ -81,12 +81,12 @@ def _bare(hint: Any) -> Any:
 
 
 class Options(abc.ABC):
-    """The options of a group that were set; None leaves an option to preset and component."""
+    """The options of a group that were set; for an option that is None, the preset or the component decides."""
 
     group: ClassVar[str]  # prefix of their names: share.ask_gate
 
     def __init__(self, **given: Any) -> None:
-        """Convert values to their types, and refuse unknown options."""
+        """Convert values to their types; unknown options raise an error."""
         known = self.known()
         for name in given:
             if name not in known:
@@ -110,7 +110,7 @@ class Options(abc.ABC):
         return dict.fromkeys(self.known()) | self.given()
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Return a copy with some values changed, by name."""
+        """Return a copy with the given options changed."""
         return type(self)(**(self.given() | dict(changes)))
 
     def __getattr__(self, name: str) -> Any:
@@ -120,7 +120,7 @@ class Options(abc.ABC):
         return self.__dict__["_given"].get(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse assignment, since configurations are immutable."""
+        """Raise an error, since configurations are immutable."""
         raise dataclasses.FrozenInstanceError(f"cannot assign to {self.group}.{name}")
 
     def __iter__(self) -> Iterator[str]:

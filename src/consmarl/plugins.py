@@ -2,8 +2,8 @@
 
 A plugin is a Python module or file that calls `consmarl.register_…` when it is imported. Installed packages declare
 theirs as entry points in the group `consmarl.plugins`, and these are loaded automatically. Any other plugin is a
-program that the user must ask for: with `--plugin FILE` on the command line, or an import in Python. A run's files
-name the plugins it needs, but never cause one to be imported.
+program that the user has to load explicitly: with `--plugin FILE` on the command line, or an import in Python. A run's
+files name the plugins it needs, but never cause one to be imported.
 """
 
 import importlib
@@ -40,7 +40,7 @@ def load_plugins(names: Iterable[str]) -> None:
 
 
 def taken_out(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command line without `--plugin NAME`, which every command accepts, and the names."""
+    """Split a command line into its arguments without `--plugin NAME`, which every command accepts, and the names."""
     rest, names, following = [], [], iter(words)
     for word in following:
         option, equals, value = word.partition("=")
@@ -61,7 +61,7 @@ def in_use() -> tuple[str, ...]:
 
 
 def in_use_elsewhere() -> tuple[str, ...]:
-    """Return the same for child processes that have to import it; code typed into an interpreter is refused."""
+    """Return the same for child processes to import; code typed into an interpreter is an error."""
     homes = in_use()
     for home in homes:
         if "." not in home:
@@ -73,7 +73,10 @@ def in_use_elsewhere() -> tuple[str, ...]:
 
 
 def refuse_missing(where: str, needed: object) -> None:
-    """Refuse whatever needs plugins that are not loaded: a file never causes a program to run."""
+    """Raise an error if any of the `needed` plugins is not loaded; a file never causes a program to run.
+
+    `where` is the file or directory that needs them, for the message.
+    """
     listed = needed if isinstance(needed, list) else []
     there = in_use()
     missing = [str(each) for each in listed if each not in there]
@@ -97,7 +100,7 @@ def _load_file(path: Path) -> None:
     assert spec is not None  # it ends in .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # classes are looked up there by module name
+    sys.modules[path.stem] = module  # code that inspects classes looks up their modules here
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -107,7 +110,7 @@ def _load_file(path: Path) -> None:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn whatever stops a plugin into one sentence."""
+    """Turn any exception from importing a plugin into a `UsageError` of one sentence."""
     try:
         yield
     except UsageError as error:

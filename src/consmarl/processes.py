@@ -1,4 +1,4 @@
-"""Starting Python child processes that import what this process imports, and nothing else."""
+"""Start Python child processes that find the same modules as this process, and no others."""
 
 import os
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def python_command() -> list[str]:
-    """Return the command for starting Python without importing modules from the current folder, which is untrusted."""
+    """Return the command that starts Python without the current folder, which is untrusted, on its module path."""
     return [sys.executable, "-P"]
 
 
 def python_path() -> str:
-    """Return the child's PYTHONPATH, so that a user's own environment is found there as it is here."""
+    """Return the PYTHONPATH for child processes: this process's module path, so that users' own modules are found."""
     return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)

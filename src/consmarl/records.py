@@ -1,6 +1,6 @@
-"""Typed, immutable dataclasses that people build by hand: strings, lists and dicts are converted to the field types.
+"""Typed, immutable dataclasses for user input: strings, lists and dicts are converted to the fields' types.
 
-A dataclass's `__post_init__` calls `settle`. So a wrong type is refused at the boundary, and later code can compare
+A dataclass's `__post_init__` calls `settle`. Wrong types are thus rejected at the boundary, and later code can compare
 enums with `is`. A type may carry a `Check`: `Annotated[float, Check(fraction)]`. The string below a field is its
 description.
 """
@@ -29,19 +29,19 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True)
 class Check:
-    """Part of a type hint: a function of name and value that raises an error for an unusable value."""
+    """Part of a type hint: a function of a setting's name and value that raises an error if the value is invalid."""
 
     test: Callable[[str, Any], Any]
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Part of a type hint: a string must be one of these names, which may be extended later."""
+    """Part of a type hint: the string must be one of these names, to which plugins may add."""
 
     names: Iterable[str]
 
     def test(self, name: str, value: str) -> None:
-        """Refuse an unknown name."""
+        """Raise an error for an unknown name."""
         known = list(self.names)
         if value not in known:
             raise UsageError(f"{name} has no value {shown(value)}: {nearest(value, known)}")
@@ -53,7 +53,7 @@ def internal(default: Any) -> Any:
 
 
 def descriptions(kind: type) -> Mapping[str, str]:
-    """Return the strings below the fields of a dataclass and its base classes, by field."""
+    """Return the descriptions of the fields of a dataclass and its base classes, by field name."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if dataclasses.is_dataclass(each):
@@ -65,7 +65,7 @@ def descriptions(kind: type) -> Mapping[str, str]:
 def _descriptions_in(kind: type) -> dict[str, str]:
     try:
         source = textwrap.dedent(inspect.getsource(kind))
-    except (OSError, TypeError):  # installed without source
+    except (OSError, TypeError):  # the source is not available
         return {}
     (tree,) = ast.parse(source).body
     assert isinstance(tree, ast.ClassDef)
@@ -78,17 +78,17 @@ def _descriptions_in(kind: type) -> dict[str, str]:
 
 
 def settle(record: Any, prefix: str = "") -> None:
-    """Convert the fields of a frozen dataclass to their types; `prefix` precedes their names in messages."""
+    """Convert the fields of a frozen dataclass to their types, in place; `prefix` precedes their names in messages."""
     hints = hints_of(record.__class__)
     for each in dataclasses.fields(record):
         given = getattr(record, each.name)
         default = default_of(each) if isinstance(given, Mapping) else None
         settled = typed(prefix + each.name, hints.get(each.name, Any), given, default)
-        object.__setattr__(record, each.name, settled)  # frozen for everyone else
+        object.__setattr__(record, each.name, settled)  # bypasses frozen=True
 
 
 def replaced(record: RecordT, changes: Mapping[str, Any], prefix: str = "") -> RecordT:
-    """Return a copy with some values changed, by name; for an unknown name, suggest the closest ones."""
+    """Return a copy with the given fields changed; the error for an unknown name suggests the closest ones."""
     kept: Any = record
     known = [each.name for each in dataclasses.fields(kept)]
     for name in changes:
@@ -172,7 +172,7 @@ def _member(name: str, kind: type[enum.Enum], value: Any) -> enum.Enum:
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # 1e4, meaning ten thousand
+        return int(value)  # such as 1e4
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise UsageError(f"{name} must be a whole number, not {shown(value)}.")
     return operator.index(value)
@@ -196,7 +196,7 @@ def _truth(name: str, value: Any) -> bool:
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{name} must be a string, not {shown(value)}.")
-    return value  # unconverted, as a subclass may carry its origin
+    return value  # not converted, since a subclass of str may carry the value's origin
 
 
 _SIMPLE: dict[type, Callable[[str, Any], Any]] = {int: _whole, float: _number, bool: _truth, str: _text}
@@ -204,8 +204,8 @@ _SIMPLE: dict[type, Callable[[str, Any], Any]] = {int: _whole, float: _number, b
 
 @functools.cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """Return the types of a dataclass's fields, including annotations."""
+    """Return the type hints of a dataclass's fields, including `Annotated` ones."""
     try:
         return typing.get_type_hints(kind, include_extras=True)
-    except NameError:  # names known only to type checkers: such a dataclass has to check itself
+    except NameError:  # names imported only for type checkers; such a dataclass has to check its own fields
         return {}

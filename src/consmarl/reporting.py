@@ -27,7 +27,7 @@ Wanted = Path | str | None
 
 @dataclass(frozen=True)
 class Curve:
-    """A metric of a group's seeds over the run."""
+    """A metric over the course of training, for all seeds of a group."""
 
     episodes: NDArray[np.int64]  # [point], shared by all seeds
     values: NDArray[np.float64]  # [seed, point]
@@ -39,7 +39,7 @@ class Report:
     """Statistics of a set of runs."""
 
     runs: Sequence[Run]
-    notes: Sequence[str] = ()  # one sentence per item that could not be read or drawn
+    notes: Sequence[str] = ()  # one sentence for each file or picture that could not be read or drawn
     study: Mapping[str, Any] | None = None
     files: Sequence[Path] = field(default=())  # files that were written
 
@@ -49,11 +49,11 @@ class Report:
         return by_world(grouped(self.runs), (self.study or {}).get("groups") or ())
 
     def finals(self, world: str | None = None) -> list[FinalRow]:
-        """Return each group's final returns, best first: means with intervals, area under the curve, seeds."""
+        """Return a row per group, best first: mean final return with interval, area under the curve, seeds."""
         return final_table(self._groups(world)).rows
 
     def comparisons(self, world: str | None = None) -> list[Comparison]:
-        """Return the comparisons between groups: paired difference and probability of improvement."""
+        """Return the pairwise comparisons of groups: paired difference and probability of improvement."""
         return comparisons(self._groups(world))
 
     def returns(self, world: str | None = None, metric: str = "return") -> dict[str, dict[Any, float]]:
@@ -61,7 +61,7 @@ class Report:
         return {group.label: final_values(group, metric) for group in self._groups(world)}
 
     def curve(self, label: str, metric: str = "evaluation_return", world: str | None = None) -> Curve:
-        """Return a metric of a group's seeds over the run."""
+        """Return a metric over the course of training, for all seeds of the group with this label."""
         groups = {group.label: group for group in self._groups(world)}
         if label not in groups:
             raise UsageError(f"there is no group {label!r}: choose from {', '.join(map(repr, groups))}.")
@@ -109,7 +109,7 @@ def report(
     for path in _written(description, found, groups, across, title, out, figures, csv, marl_eval):
         files.append(path)
         if tell is not None:
-            tell(f"wrote {path}")  # at once, as later steps may fail
+            tell(f"wrote {path}")  # immediately, since later files may fail
     return Report(found.runs, notes, description, files)
 
 
@@ -124,7 +124,7 @@ def _written(
     csv: Wanted,
     marl_eval: Wanted,
 ) -> Iterator[Path]:
-    """Write the files one after the other."""
+    """Write the requested files and yield the path of each once it is written."""
     if out is not None or csv is not None:
         yield from _page_and_sheets(study, found, across, title, out, csv)
     if figures is not None:
@@ -140,7 +140,7 @@ def _written(
 def _page_and_sheets(
     study: dict[str, Any] | None, found: Found, across: Across, title: str | None, out: Wanted, csv: Wanted
 ) -> Iterator[Path]:
-    """Write the page and the same numbers as CSV, if requested."""
+    """Write the page and its numbers as CSV, if requested, and yield their paths."""
     from consmarl.reports.sheets import all_sheets, weights_sheets, write_sheets
 
     if study is not None and is_of_weights(study):
@@ -162,7 +162,7 @@ def _contents(found: Found, study: dict[str, Any] | None, across: Across, out: P
 
 
 def _study_and_runs(runs: tuple[Path, ...], name: str | None, scale: float) -> tuple[dict[str, Any] | None, Found]:
-    """Return the study's description, if one is named, and the runs that belong to it."""
+    """Return the description of the study `name` and its runs; without a name, None and all runs found."""
     if name is None:
         if not runs:
             raise UsageError("name directories of runs, such as `consmarl report runs`, or a study with --study.")
@@ -188,9 +188,10 @@ def _study_and_runs(runs: tuple[Path, ...], name: str | None, scale: float) -> t
 
 
 def _show_policies(groups: list[Group]) -> Iterator[str]:
-    """Draw an episode of one policy per group, if there is none yet and the environment can be drawn.
+    """Draw an episode of one policy per group, unless it exists already or the environment cannot be drawn.
 
-    A report is useful without: runs may be read-only, or of another version. What cannot be drawn gets a note.
+    Yield a note for each failure instead of raising it: runs may be read-only or from another version, and a report is
+    useful without pictures.
     """
     from consmarl.environments.registry import can_be_drawn
     from consmarl.experiments.compiled import tell_if_not_kept
@@ -209,7 +210,7 @@ def _show_policies(groups: list[Group]) -> Iterator[str]:
 
 
 def _show_exchanges(runs: list[Run], tell: Tell | None) -> Iterator[str]:
-    """Write the page of every run with recorded episodes, if there is none or it is older than a record."""
+    """Write the replay page of every run with recorded episodes, unless it is up to date; yield a note per failure."""
     from consmarl.experiments.exchanges import episode_path, recorded_numbers
     from consmarl.files import VIEW
     from consmarl.viewer.view import view

@@ -11,11 +11,12 @@ from consmarl.cli.parsing import parse
 from consmarl.errors import UsageError, nearest
 from consmarl.plugins import load_installed, load_plugins, taken_out
 
-COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")  # a sweep's workers check this themselves
+# Commands that compile programs. A sweep's workers set up the cache of compiled programs themselves.
+COMPILING = ("train", "resume", "evaluate", "watch", "view", "export")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; return the exit code."""
+    """Run one command and return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):  # escape characters that the terminal cannot encode instead of failing
         if isinstance(stream, io.TextIOWrapper):
@@ -27,13 +28,13 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # e.g. a name too long or a folder without read permission: pass on the system's message
+    except OSError as error:  # e.g. a name too long, or a folder without read permission: show the system's message
         where = f"{error.filename}: " if error.filename is not None else ""
         return _refused(f"{where}{error.strerror or error}.")
     except MemoryError as error:
         return _refused(f"there is not enough memory for this ({str(error).rstrip('.') or 'Python ran out'}).")
     except RuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):  # how JAX reports it
+        if "RESOURCE_EXHAUSTED" not in str(error):  # JAX's code for running out of memory
             raise
         return _refused(f"there is not enough memory for this ({str(error).splitlines()[0].rstrip('.')}).")
     except KeyboardInterrupt as stopped:
@@ -82,7 +83,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _help(name: str, options: Sequence[str]) -> None:
-    """Show a command's options; if they configure a run, those of the run that the other options describe."""
+    """Print the help of a command; if it configures a run, for the run that the other options describe."""
     others = [word for word in options if word not in (*HELP, HELP_ALL)]
     command = COMMANDS[name].kind([])
     if isinstance(command, type):
@@ -92,6 +93,6 @@ def _help(name: str, options: Sequence[str]) -> None:
     try:
         asked = parse(name, COMMANDS[name].kind(others), others)
         print_run_command(name, type(asked), asked.settings, shows_all=shows_all)
-    except UsageError as error:  # the other options may be invalid; help is shown all the same
+    except UsageError as error:  # the other options may be invalid, but help is shown anyway
         print_run_command(name, type(command), command.settings, shows_all=shows_all)
         print(f"consmarl: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The commands: their options, and the one function that each of them calls.
+"""The commands: their options, and the single function that each of them calls.
 
 Each command imports what it needs when it runs, so that `consmarl --help` stays fast.
 """
@@ -110,7 +110,7 @@ class View:
     trust: bool = False
     """Run the third-party environment that the run names, so that it draws recorded episodes."""
     dimension: int = 0
-    """Dimension of the actions to show, from 0, where they have several."""
+    """Dimension of the actions to show, counted from 0, if they have several."""
 
     def run(self) -> None:
         """Write the page and print its path."""
@@ -133,7 +133,7 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class FromFile:
-    """Whether to run the environment that a file names: third-party ones are programs and need the user's consent."""
+    """The user's consent to run the environment that a file names, required for third-party ones: they are programs."""
 
     env: str | None = None
     """Environment of the run; required for third-party ones such as pettingzoo:MODULE, which are programs."""
@@ -142,7 +142,7 @@ class FromFile:
 
     @property
     def trusted(self) -> bool | str:
-        """What may be run; see `environments.trust.Trust`."""
+        """The third-party environments that may be run; see `environments.trust.Trust`."""
         return self.env or self.trust
 
 
@@ -202,7 +202,7 @@ class Sweep(SweepRequest):
     """Run methods × environments × seeds × options, or a study of the paper; finished runs are not repeated."""
 
     def run(self) -> int:
-        """Run what is missing; the exit code says whether all runs are finished."""
+        """Run the missing runs and return the exit code, which says whether all of them are finished."""
         from consmarl.experiments.sweeps.command import sweep
 
         return sweep(self)
@@ -248,7 +248,7 @@ class Report:
 
 
 def bench_command(options: Sequence[str]) -> Any:
-    """Return the command `bench`, which takes the options of a run."""
+    """Return the command `bench`, which takes the options of `TrainConfig`; --config FILE supplies their defaults."""
     from consmarl.cli.config_file import config_in
     from consmarl.experiments.configuration.config import TrainConfig
 
@@ -294,7 +294,7 @@ def train_command(options: Sequence[str]) -> Any:
         """Write the configuration to this file and exit without training."""
 
         def run(self) -> None:
-            """Train until the run is complete and print where it is."""
+            """Train until the run is complete and print its directory."""
             from consmarl.experiments.ending import ending
             from consmarl.experiments.train import train
             from consmarl.files import replacing
@@ -311,7 +311,7 @@ def train_command(options: Sequence[str]) -> Any:
 
 
 class Command(NamedTuple):
-    """An entry in the list of commands: its summary, and a function that returns its options."""
+    """An entry in the list of commands: its summary, and a function from arguments to its class or an instance."""
 
     summary: str
     kind: Callable[[Sequence[str]], Any]

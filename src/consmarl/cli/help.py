@@ -1,4 +1,4 @@
-"""Help for a command: its options, with the values they have for the run in question."""
+"""Print the help of a command: its options, with their values for the configured run."""
 
 import enum
 import inspect
@@ -46,14 +46,14 @@ def print_commands(commands: Mapping[str, Any]) -> None:
 
 
 def print_command(name: str, kind: type) -> None:
-    """Print a command's options."""
+    """Print the help of a command that does not configure a run."""
     options = list(options_of_command(kind))
     _print_head(name, kind, [option for option in options if option.is_positional])
     _print_options("options", [option for option in options if not option.is_positional], lambda each: each.default)
 
 
 def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all: bool) -> None:
-    """Print the help of a command that takes a run's options: those that apply to this run, with their values."""
+    """Print the help of a command that configures a run: the options that apply to this run, with their values."""
     from consmarl.cli.values import real_values
 
     values = real_values(config)
@@ -74,7 +74,7 @@ def print_run_command(name: str, kind: type, config: "TrainConfig", *, shows_all
 def _grouped(options: Iterable[Option]) -> dict[str, list[Option]]:
     grouped: dict[str, list[Option]] = {group: [] for group in GROUPS}
     last = list(GROUPS)[-1]
-    for option in sorted(options, key=lambda each: "." in each.setting):  # settings shared by all parts come first
+    for option in sorted(options, key=lambda each: "." in each.setting):  # settings of a group come last
         fitting = [group for group, starts in GROUPS.items() if option.setting.startswith(tuple(starts))]
         grouped[fitting[-1] if fitting else last].append(option)
     return {group: there for group, there in grouped.items() if there}
@@ -113,7 +113,7 @@ def _table() -> Table:
 
 
 def _described(option: Option, value: Any) -> str:
-    """Return an option's description, including its choices."""
+    """Return an option's description, followed by its choices and how to switch it off."""
     parts = [option.description]
     if option.choices:
         parts.append(f"One of {', '.join(option.choices)}.")
@@ -123,7 +123,7 @@ def _described(option: Option, value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """Return a value as it is written on the command line; an empty string for none."""
+    """Return a value as it is typed on the command line; an empty string for None and ()."""
     if value is None or value == ():
         return ""
     if isinstance(value, tuple):

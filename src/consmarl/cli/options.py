@@ -29,7 +29,7 @@ class Option(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How it is written: --share.ask-gate, or the bare name if it is positional."""
+        """The option as typed: --share.ask-gate, or the bare name if it is positional."""
         spelt = self.setting.replace("_", "-")
         return spelt if self.is_positional else f"--{spelt}"
 
@@ -56,7 +56,7 @@ class Option(NamedTuple):
 
     @property
     def metavar(self) -> str:
-        """Placeholder for its value in the help."""
+        """The placeholder for its value in the help."""
         if self.given_metavar is not None:
             return self.given_metavar
         kinds = [each for each in typing.get_args(self.hint) or (self.hint,) if each is not types.NoneType]
@@ -65,7 +65,10 @@ class Option(NamedTuple):
 
 
 def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
-    """Yield the options of a class; a part named "" has its options at the same level."""
+    """Yield the options of a command's class, including those of nested dataclasses.
+
+    The options of a nested dataclass are prefixed with its field's name, unless the field is annotated with name="".
+    """
     texts = descriptions(kind)
     defaults = {each.name: _default(each) for each in dataclasses.fields(kind)}
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
@@ -88,7 +91,7 @@ def options_of_command(kind: Any, prefix: str = "") -> Iterator[Option]:
 
 
 def option_names(kind: Any) -> Iterator[str]:
-    """Yield the options of a class as they are written, including those that switch something off."""
+    """Yield the options of a command's class as typed, including the --no-… forms of switches."""
     for option in options_of_command(kind):
         if not option.is_positional:
             yield option.name
@@ -101,7 +104,7 @@ def _default(field: "dataclasses.Field[Any]") -> Any:
 
 
 def _with_owners(option: OptionField, group: type[Options]) -> str:
-    """Return an option's description; if only some parts of its group have the option, name them."""
+    """Return an option's description; if only some components in its group have the option, name them."""
     most = max(len(each.owners) for each in group.known().values())
     if len(option.owners) == most:
         return option.description

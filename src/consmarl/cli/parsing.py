@@ -1,4 +1,4 @@
-"""Turn arguments into a command; an error is one sentence that suggests the closest valid name."""
+"""Parse arguments into a command; an error is one sentence that suggests the closest valid name."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ _WRONG_VALUE = re.compile(
     r"Error parsing (?P<name>\S+): (invalid literal for (?P<kind>a path|int)|could not convert)"
     r".*?(?P<value>['\"].*['\"])$"
 )
-# for an option whose default is None
+# tyro's message for an option whose default is None
 _NO_VALUE = re.compile(
     r"Error parsing (?P<name>\S+): no type matching \{None\}\|(?P<kind>FLOAT|INT|PATH) could be instantiated from "
     r"\[(?P<value>['\"].*?['\"])\]"
@@ -33,7 +33,7 @@ _MOST_LETTERS = 400  # of user input quoted in a message
 
 
 def parse(name: str, command: Any, options: Sequence[str]) -> Any:
-    """Return the command with its options; `command` is its class, or an instance that holds the defaults."""
+    """Return an instance of the command with these options; `command` is its class, or an instance with defaults."""
     kind = command if isinstance(command, type) else type(command)
     default = {} if isinstance(command, type) else {"default": command}
     settings: dict[str, Any] = dict(prog=f"consmarl {name}", config=_CONFIG, **default)
@@ -50,7 +50,7 @@ def parse(name: str, command: Any, options: Sequence[str]) -> Any:
 
 
 def _spelt_out(kind: type, options: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments with a value added to each bare switch: --learn.double-q becomes --learn.double-q True."""
+    """Yield the arguments with a value after each bare switch: --learn.double-q becomes --learn.double-q True."""
     switches = [option for option in options_of_command(kind) if option.is_open_switch]
     on, off = {each.name for each in switches}, {each.negation: each.name for each in switches}
     for word, following in itertools.zip_longest(options, options[1:]):
@@ -64,7 +64,7 @@ def _spelt_out(kind: type, options: Sequence[str]) -> Iterator[str]:
 
 
 def _check_names(command: str, kind: type, options: Sequence[str]) -> None:
-    """Refuse options that the command does not have, and suggest the closest one."""
+    """Raise an error for an option that the command does not have, and suggest the closest one."""
     known = list(option_names(kind))
     for word in options:
         name = word.partition("=")[0]
@@ -75,7 +75,7 @@ def _check_names(command: str, kind: type, options: Sequence[str]) -> None:
 
 
 def _check_registered(kind: type, options: Sequence[str]) -> None:
-    """Refuse names that are not registered, quoting the option as it was written."""
+    """Raise an error for a value that is not a registered name; the message names the option as typed."""
     takes = {option.name: option for option in options_of_command(kind) if option.names}
     for word, following in itertools.zip_longest(options, options[1:], fillvalue=""):
         name, equals, value = word.partition("=")
@@ -85,7 +85,7 @@ def _check_registered(kind: type, options: Sequence[str]) -> None:
 
 
 def _instead(command: str, name: str, known: Sequence[str]) -> str:
-    """Return what to write instead of an option that does not exist."""
+    """Return the end of the message about an unknown option: what to type instead."""
     parameter = name.lstrip("-").replace("-", "_")
     parameters = close_names(parameter, _parameters_of_worlds()) if "--set" in known else []
     if parameters and (parameter in parameters or not close_names(name, known)):
@@ -101,9 +101,9 @@ def _parameters_of_worlds() -> list[str]:
 
 
 def _in_a_sentence(box: str, help_command: str) -> str:
-    """Reduce the box that tyro prints to one sentence."""
+    """Return tyro's error message, which it prints in a box, as one sentence."""
     lines = [line.strip("│ ") for line in box.splitlines()]
-    # the message is between the first two rules, whichever characters the terminal draws them with
+    # the message is between the first two horizontal lines, whichever characters draw them
     rules = [index for index, line in enumerate(lines) if line.startswith(("╭─", "───", "---", "╰─"))]
     text = " ".join(lines[rules[0] + 1 : rules[1]]) if len(rules) > 1 else " ".join(box.split())
     if found := _WRONG_CHOICE.search(text):

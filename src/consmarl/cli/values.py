@@ -1,4 +1,4 @@
-"""The effective values of a run's settings, including those that the method, preset or environment decides."""
+"""The effective values of a run's settings, including those set by the method, preset or environment."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from consmarl.experiments.configuration.config import TrainConfig
 
 
 def real_values(config: TrainConfig) -> dict[str, Any]:
-    """Return every setting's value by name, such as share.temperature; None if only the environment can tell."""
+    """Return every setting's value by name, such as share.temperature; None if it depends on the built environment."""
     return every_setting(config.resolved())

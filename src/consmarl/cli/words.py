@@ -21,11 +21,11 @@ _SCIENTIFIC = re.compile(r"[+-]?\d+(\.\d*)?[eE]\+?\d{1,2}")  # 1e4, but no expon
 
 
 class RefusedOptions(Exception):  # noqa: N818
-    """A group of options has an unusable value; with a ValueError, tyro would add its own text."""
+    """A group of options has an invalid value. It is not a ValueError, because tyro would add its own text."""
 
 
 def whole_number(word: str) -> int:
-    """Read a whole number in any common notation: 10000, 10_000 or 1e4."""
+    """Parse a whole number in any common notation: 10000, 10_000 or 1e4."""
     try:
         return int(word)
     except ValueError:
@@ -35,7 +35,7 @@ def whole_number(word: str) -> int:
 
 
 def path(word: str) -> Path:
-    """Read a path; an empty one is refused, since it would silently mean the current folder."""
+    """Parse a path; an empty one is an error, since it would silently mean the current folder."""
     if not word:
         raise ValueError("invalid literal for a path: ''")
     return Path(word)
@@ -61,7 +61,7 @@ def registry() -> ConstructorRegistry:
 
 
 def _options_spec(info: StructTypeInfo) -> StructConstructorSpec:
-    """Return how to build a group of options from those that are registered now."""
+    """Return the tyro specification of a group of options, with the options of all components registered so far."""
     kind: Any = info.type
     there: Any = info.default
     given = there.given() if isinstance(there, Options) else {}

@@ -1,1 +1,1 @@
-"""Everything that touches files, clocks and screens."""
+"""Running experiments: the part of the package that uses files, clocks and screens."""

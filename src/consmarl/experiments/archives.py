@@ -1,7 +1,7 @@
 """Read NumPy archives from untrusted sources: only plain arrays, with bounded memory.
 
-`np.load` evaluates headers as Python literals and allocates whatever they claim. Here a header must match the one form
-that NumPy writes for arrays of numbers, booleans and text, and must agree with the size of the data.
+`np.load` evaluates headers as Python literals and allocates as much memory as they claim. Here a header must have the
+form that NumPy writes for arrays of numbers, booleans and text, and must match the size of the data.
 """
 
 import math
@@ -24,7 +24,7 @@ _HEADER = re.compile(
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive by name; anything wrong with it raises a `UsageError`."""
+    """Return the arrays of an archive by name; an invalid archive raises a `UsageError`."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -41,7 +41,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise UsageError(f"{name} is not compressed the way NumPy does it.")
     with archive.open(member) as file:
-        content = file.read(member.file_size)  # without a limit it would unpack everything there is
+        content = file.read(member.file_size)  # without a limit, it would unpack any amount of data
     start = 10 + int.from_bytes(content[8:10], "little")
     header = _HEADER.fullmatch(content[10:start])
     if content[:8] != b"\x93NUMPY\x01\x00" or header is None:

@@ -1,8 +1,8 @@
-"""Count the arithmetic of matrix products in a traced JAX program, without compiling or running it.
+"""Count the floating-point operations of matrix products in a traced JAX program, without compiling or running it.
 
-The count is compared with the rate of a large matrix multiplication, so only products and convolutions count, with one
+The count is compared with the rate of a large matrix multiplication. So only products and convolutions count, with one
 multiplication and one addition per term; element-wise operations do not. The program is counted as traced, including
-backward passes; savings made by the compiler are not subtracted.
+backward passes and operations that the compiler would remove.
 """
 
 import math
@@ -14,13 +14,13 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 
 class _UnknownCountError(Exception):
-    """There are products in a loop of unknown length."""
+    """The program has matrix products in a loop of unknown length."""
 
 
 def matmul_flop(function: Callable[..., Any], *arguments: Any) -> int | None:
-    """Return the floating-point operations of all matrix products in a call; arguments may be given as shapes.
+    """Return the number of floating-point operations of all matrix products in a call; arguments may be shapes.
 
-    A scan counts once per iteration. Of several branches, the most expensive one counts, whichever would be taken.
+    The body of a scan counts once per iteration, and of several branches only the most expensive one counts. Return
     None if there are products in a loop whose length depends on values (`jax.lax.while_loop`).
     """
     try:
@@ -39,7 +39,7 @@ def _of_equation(equation: JaxprEqn) -> int:
         return _of_product(equation)
     if name == "conv_general_dilated":
         return _of_convolution(equation)
-    # every kind of call contains the program it calls: jit, checkpoint, custom rules, loops, branches
+    # every kind of call (jit, checkpoint, custom rules, loops, branches) has the called program among its parameters
     within = [_of_program(program) for program in _programs_in(equation)]
     if name == "cond":
         return max(within)

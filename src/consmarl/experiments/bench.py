@@ -1,4 +1,4 @@
-"""Measure how fast this machine is: one core's matrix products, an environment's steps, and training episodes.
+"""Measure the speed of this machine: one core's matrix products, an environment's steps, and training episodes.
 
 Everything is measured on one pinned core in a separate process, because threads that JAX has started stay unpinned.
 """
@@ -31,20 +31,20 @@ from consmarl.experiments.progress import duration
 from consmarl.processes import python_command, python_path
 
 TURN_SECONDS = 0.3  # minimum duration of a measurement
-EPISODES_AT_ONCE = 128  # of the environment alone
-EPISODES_A_CALL = 16  # per call, of training
-REPLAY_EPISODES = 512  # enough to learn from as in a run, with less memory
+EPISODES_AT_ONCE = 128  # played side by side when only the environment is measured
+EPISODES_A_CALL = 16  # training episodes per call
+REPLAY_EPISODES = 512  # maximum; enough to learn as in a run, with less memory
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one core achieves."""
+    """The speed of one core."""
 
     sgemm_rate: float  # floating-point operations per second of a large single-precision matrix multiplication
     env_steps_per_second: float  # of the environment alone, with random actions
     seconds_per_episode: float  # of training: acting, storing, learning
     compile_seconds: float  # before the first episode
-    episodes: int  # of the requested run
+    episodes: int  # of the configured run
     flop_per_episode: float | None = None  # of the update that follows an episode, if known
 
     @property
@@ -59,11 +59,11 @@ class Measured:
 
 
 def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
-    """Measure a run's environment and method on one core of this machine, in a separate process."""
+    """Measure the speed of a run's environment and method on one core of this machine, in a separate process."""
     if config.devices > 1:
         raise UsageError(f"speed is measured on one core: devices must be 1, not {config.devices}.")
     measured = without_warmup(config)
-    check_memory(measured, measured.trainer())  # refuses configurations that cannot be built, with a single sentence
+    check_memory(measured, measured.trainer())  # fails here, with a single sentence, if the run cannot be built
     command = [*python_command(), "-m", "consmarl.experiments.bench", str(turn_seconds), passed_on(config.env)]
     environment = os.environ | {"PYTHONPATH": python_path()}
     process = subprocess.run(
@@ -75,13 +75,13 @@ def measure(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measu
 
 
 def measure_here(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> Measured:
-    """Measure in this process, on whatever cores it has."""
+    """Measure in this process, on all cores that it may use."""
     trainer = without_warmup(config).trainer()
     before = sgemm_rate(turn_seconds=turn_seconds)
     steps = steps_per_second(trainer.world, turn_seconds=turn_seconds)
     seconds, compiling = training_seconds(trainer, turn_seconds=turn_seconds)
     return Measured(
-        sgemm_rate=max(before, sgemm_rate(turn_seconds=turn_seconds)),  # at most one is disturbed
+        sgemm_rate=max(before, sgemm_rate(turn_seconds=turn_seconds)),  # twice, in case something disturbs one
         env_steps_per_second=steps,
         seconds_per_episode=seconds,
         compile_seconds=compiling,
@@ -91,7 +91,7 @@ def measure_here(config: TrainConfig, *, turn_seconds: float = TURN_SECONDS) -> 
 
 
 def without_warmup(config: TrainConfig) -> TrainConfig:
-    """Return the run's configuration with learning and sharing from its first episode."""
+    """Return the run's configuration, changed so that learning and sharing start in the first episode."""
     there: Any = config.resolved()
     sooner = {"warmup_steps": 0, "replay_episodes": min(there.replay_episodes, REPLAY_EPISODES)}
     if config.has_setting("share.start_episode"):
@@ -108,7 +108,7 @@ def pin_to_one_core() -> None:
 
 
 def best_seconds(work: Callable[[], object], *, repeats: int = 5, at_least: float = TURN_SECONDS) -> float:
-    """Return the shortest duration of `work`; each attempt repeats it until it is long enough to measure."""
+    """Return the best of `repeats` measurements of the seconds per call; each makes calls for `at_least` seconds."""
     jax.block_until_ready(work())  # compile
     best = float("inf")
     for _ in range(repeats):
@@ -128,7 +128,7 @@ def sgemm_rate(side: int = 1024, *, turn_seconds: float = TURN_SECONDS) -> float
 
 
 def steps_per_second(world: Any, *, num_episodes: int = EPISODES_AT_ONCE, turn_seconds: float = TURN_SECONDS) -> float:
-    """Return an environment's steps per second with random actions, including layouts and observations.
+    """Return an environment's steps per second with random actions, including resets and observations.
 
     `num_episodes` are played side by side, unless the environment steps in Python.
     """
@@ -146,7 +146,7 @@ def steps_per_second(world: Any, *, num_episodes: int = EPISODES_AT_ONCE, turn_s
 
 
 def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
-    """Return a function that takes one step in a third-party environment, and resets it if that ended the episode."""
+    """Return a function that takes one step in a third-party environment and resets it if the episode ended."""
     rng = np.random.default_rng(0)
     world.reset(0)
 
@@ -158,7 +158,7 @@ def _foreign_steps(world: ForeignWorld) -> Callable[[], object]:
 
 
 def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS) -> tuple[float, float]:
-    """Return the seconds per training episode, and those spent compiling before the first."""
+    """Return the seconds per training episode, and the seconds spent compiling before the first episode."""
     start = time.perf_counter()
     num_rounds = max(EPISODES_A_CALL // trainer.num_envs, 1)
     num_episodes = num_rounds * trainer.num_envs
@@ -176,7 +176,7 @@ def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS)
 
 
 def update_flop(trainer: AnyTrainer) -> float | None:
-    """Return the arithmetic of learning per episode played; None if it cannot be counted."""
+    """Return the floating-point operations of learning per episode played; None if they cannot be counted."""
     learner, key = trainer.learner, jax.random.key(0)
     num_episodes = 1 if learner.is_on_policy else trainer.batch_episodes
     batch = jax.eval_shape(dataclasses.replace(trainer.replay, capacity=num_episodes).init).episodes
@@ -184,7 +184,7 @@ def update_flop(trainer: AnyTrainer) -> float | None:
 
 
 def print_bench(config: TrainConfig) -> None:
-    """Measure and print a table."""
+    """Measure the speed of a run and print it as a table."""
     with Console(stderr=True, markup=False).status(f"measuring {config.env} on one core: half a minute or so"):
         measured = measure(config)
     share = measured.share_of_sgemm

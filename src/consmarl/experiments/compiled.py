@@ -1,6 +1,6 @@
-"""Where compiled programs (`training.programs`) are kept between commands: a directory of the user's.
+"""The user's cache directory, which keeps compiled programs (`training.programs`) between commands.
 
-It has one part per machine, or rather per combination of everything that determines how programs are compiled and run.
+It has one subdirectory per machine or, more precisely, per combination of facts that determine how programs compile.
 """
 
 import hashlib
@@ -25,16 +25,16 @@ from consmarl.training.programs import Shelf, keep_programs
 VARIABLE = "CONSMARL_CACHE"
 OFF = ("off", "0", "no", "false")
 ABOUT = "about.json"
-MOST_BYTES = 512 * 2**20  # per machine: some hundred kinds of runs
-DAYS_UNUSED = 90  # a machine's part is removed after this time, e.g. when JAX was updated
+MOST_BYTES = 512 * 2**20  # per machine: programs of some hundred kinds of runs
+DAYS_UNUSED = 90  # after which a machine's subdirectory is removed, e.g. because JAX was updated
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
 
 def keep_compiled() -> str | None:
-    """Keep programs compiled from now on, and use those kept earlier; return a note if that is impossible.
+    """Keep programs compiled from now on, and reuse those kept earlier; return a note if that is impossible.
 
-    The environment variable CONSMARL_CACHE turns this off or names another directory. JAX's own cache settings, if any,
-    take precedence.
+    The environment variable CONSMARL_CACHE turns this off or names another directory. If JAX's own cache is configured,
+    that one is used instead.
     """
     wanted, told = os.environ.get(VARIABLE, ""), jax.config.values
     if wanted.lower() in OFF or told["jax_compilation_cache_dir"] or not told["jax_enable_compilation_cache"]:
@@ -48,13 +48,13 @@ def keep_compiled() -> str | None:
 
 
 def tell_if_not_kept() -> None:
-    """Keep compiled programs; if that is impossible, print a note and continue."""
+    """Call `keep_compiled` and print its note, if any."""
     if note := keep_compiled():
         print(note, file=sys.stderr, flush=True)
 
 
 def default_directory() -> Path:
-    """Return this system's directory for caches."""
+    """Return consmarl's directory inside this system's cache directory."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -66,7 +66,7 @@ def default_directory() -> Path:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return everything that determines whether a program compiled elsewhere would be the same and run here."""
+    """Return the facts that must be equal on two machines for one to run programs compiled on the other."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "versions": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
@@ -83,13 +83,13 @@ def _processor() -> dict[str, Any]:
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.is_file() else []
     told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     wanted = ("vendor_id", "model name", "CPU part", "flags", "Features")
-    # if the processor's features are unknown, programs are not shared with other machines
+    # if the processor's features are unknown, the host's name keeps programs from being shared with other machines
     alone = {"processor": platform.processor(), "host": platform.node()}
     return {name: value for name, value in told.items() if name in wanted} or alone
 
 
 def _prepared(root: Path) -> Path:
-    """Return this machine's part of the directory, ready to be written to."""
+    """Create this machine's subdirectory if necessary, remove unused ones, and return its path."""
     facts = machine_facts()
     directory = root / hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
     with explained(directory):
@@ -102,7 +102,7 @@ def _prepared(root: Path) -> Path:
 
 
 def _require_ours(directory: Path) -> None:
-    """Refuse a directory that others can write to, since its programs are executed."""
+    """Raise an error if other users can write to the directory, since its programs are executed."""
     if not hasattr(os, "getuid"):
         return
     found = directory.stat()
@@ -111,7 +111,7 @@ def _require_ours(directory: Path) -> None:
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove the parts of machines that have not been used for long, such as this one before an update."""
+    """Remove subdirectories unused for DAYS_UNUSED days, such as this machine's own from before an update."""
     for about in root.glob(f"*/{ABOUT}"):
         try:
             is_old = time.time() - about.stat().st_mtime > DAYS_UNUSED * 24 * 3600

@@ -1,4 +1,4 @@
-"""Consulting among the agents of a learned policy, and how it is described."""
+"""Let the agents of a learned policy consult each other, and describe how they do."""
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
@@ -19,7 +19,7 @@ EXECUTION = {  # how agents act, for messages
 
 
 def consulting(consult: Consult | str | None, config: TrainConfig, trainer: AnyTrainer) -> Sharing:
-    """Return how agents share while they execute a policy; `consult` may be a mode or its name."""
+    """Return the sharing mechanism for executing a policy; `consult` is a mode, its name, or None for no sharing."""
     if consult is None:
         return ALONE
     mode = typed("consult", Consult, consult)
@@ -30,5 +30,5 @@ def consulting(consult: Consult | str | None, config: TrainConfig, trainer: AnyT
             f"{with_values}."
         )
     sharing = Consulting(mode)
-    sharing.init(trainer.world.num_agents, trainer.world.num_actions)  # refuses a team of one
+    sharing.init(trainer.world.num_agents, trainer.world.num_actions)  # raises an error for a team of one
     return sharing

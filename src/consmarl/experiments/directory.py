@@ -1,4 +1,4 @@
-"""A run's directory: exclusive access, and the facts it records about itself."""
+"""A run's directory: locking it, and the facts recorded about the run."""
 
 import json
 import os
@@ -42,7 +42,7 @@ _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
 @contextmanager
 def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterator[None]:
-    """Lock a directory for this process; the lock disappears when the process dies."""
+    """Lock a directory for this process, waiting up to `patience_seconds`; the lock ends when the process dies."""
     refuse_links(directory)
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -58,8 +58,8 @@ def held(directory: Path, what: str, *, patience_seconds: float = 0.0) -> Iterat
 
 
 def refuse_links(directory: Path) -> None:
-    """Refuse to write through links: a directory from elsewhere may contain some that lead to the user's own files."""
-    for name in (LOCK, LOG, CHECKPOINTS, EVENTS, EXCHANGES):  # everything else is replaced, not written to
+    """Raise an error if files to be written are links: in a copied directory, they may lead to the user's own files."""
+    for name in (LOCK, LOG, CHECKPOINTS, EVENTS, EXCHANGES):  # all other files are replaced, not written to
         if (directory / name).is_symlink():
             raise UsageError(
                 f"{directory / name} is a link to another place, which is not written to: put its target here "
@@ -68,7 +68,7 @@ def refuse_links(directory: Path) -> None:
 
 
 def read_config(directory: Path, *, trust: Trust = False) -> TrainConfig:
-    """Read a run's configuration from a directory that this version understands.
+    """Read the configuration in a run's directory; if that fails for another version's run, the error says so.
 
     Third-party environments named in a file are not run unless `trust` allows it, as in `TrainConfig.from_json`.
     """
@@ -96,9 +96,9 @@ def begin_session(
     label: str | None = None,
     schema: Schema = Schema(),  # noqa: B008 - it is immutable
 ) -> str | None:
-    """Record when, where and with what the run starts or resumes; return a warning if that has changed.
+    """Record when, where and with which versions the run starts or resumes; return a warning if versions have changed.
 
-    `schema` declares its metrics from here on and replaces the previous declaration.
+    `schema` declares the run's metrics and replaces the previous declarations.
     """
     facts = {"format": FORMAT, "label": label, "sessions": []} | read_facts(directory)
     if needed := in_use():
@@ -114,7 +114,7 @@ def begin_session(
 
 
 def session_facts(episode: int) -> dict[str, Any]:
-    """Return facts about this process and its machine."""
+    """Return facts about this process and its machine, for a session that starts after `episode`."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -138,12 +138,12 @@ def write_failure(directory: Path, error: str) -> None:
 
 
 def is_finished(directory: Path) -> bool:
-    """Return whether the run is finished."""
+    """Return whether the run in this directory is finished."""
     return (directory / RESULT).is_file()
 
 
 def read_facts(directory: Path) -> dict[str, Any]:
-    """Read the facts that a run's directory records about itself, and check those that are used."""
+    """Return the facts recorded about a run, after checking those that other code relies on; {} if there are none."""
     facts = read_json_object_if_any(directory / FACTS) or {}
     sessions = facts.get("sessions", [])
     if not isinstance(sessions, list) or not all(_is_session(each) for each in sessions):

@@ -1,4 +1,4 @@
-"""The message at the end of a run: what it reached, and useful next commands."""
+"""The message at the end of a run: its final return, and useful next commands."""
 
 import shlex
 from collections.abc import Iterator

@@ -28,10 +28,10 @@ def evaluate(
 ) -> dict[str, float]:
     """Play a policy greedily; return means over episodes.
 
-    `policy` is a file or the directory of a run; an unfinished run plays with its newest checkpoint. Agents are on
-    their own, as in the paper, unless `consult` says how they use what their teammates think; requests and answers per
-    episode are then counted too. An environment from elsewhere is a program, and is run only if `trust` is True or the
-    id that the policy names.
+    `policy` is a file or the directory of a run; for an unfinished run, its newest checkpoint is used. Agents act on
+    their own, as in the paper, unless `consult` says how they use their teammates' values; requests and answers per
+    episode are then counted, too. A third-party environment is a program and is run only if `trust` is True or the id
+    that the policy names.
     """
     return _evaluated(policy, episodes, seed, consult, trust)[0]
 
@@ -39,7 +39,7 @@ def evaluate(
 def print_evaluation(
     policy: Path, episodes: int, seed: int, *, consult: Consult | None = None, trust: Trust = False
 ) -> None:
-    """Evaluate and print a table."""
+    """Evaluate a policy and print the means as a table."""
     summary, config = _evaluated(policy, episodes, seed, consult, trust)
     table = Table("mean per episode", "value", box=None, pad_edge=False)
     table.add_row("team return", f"{summary.pop('return'):.3f} ± {summary.pop('return_error'):.3f}")

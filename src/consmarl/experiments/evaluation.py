@@ -1,4 +1,4 @@
-"""Summaries of any number of greedy episodes; those that would not fit in memory are played in batches."""
+"""Play and summarise any number of greedy episodes, in batches if they would not fit in memory."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ from consmarl.training.rollout import Episodes
 from consmarl.training.sizes import episode_bytes, recall_bytes
 
 BATCH_BYTES = 500_000_000  # of episodes played at once
-ALWAYS_AT_ONCE = 1_000  # episodes, whatever memory they take: published figures come from evaluations of this size
+ALWAYS_AT_ONCE = 1_000  # episodes in one batch, however large: published figures come from evaluations of this size
 
 
 class Played(NamedTuple):
-    """What is kept of greedy episodes."""
+    """The data kept from greedy episodes."""
 
     returns: NDArray[np.float64]  # [episode], the team's
     counters: Any  # [episode, …]
@@ -27,7 +27,10 @@ class Played(NamedTuple):
 
 
 def episodes_at_once(trainer: AnyTrainer, sharing: Sharing = ALONE) -> int:
-    """Return how many greedy episodes are played side by side; independent of the machine, as chance depends on it."""
+    """Return how many greedy episodes are played side by side.
+
+    The number is the same on every machine, since the random keys of episodes depend on it.
+    """
     alone = max(BATCH_BYTES // episode_bytes(trainer), ALWAYS_AT_ONCE)
     if sharing == ALONE:
         return alone
@@ -36,14 +39,14 @@ def episodes_at_once(trainer: AnyTrainer, sharing: Sharing = ALONE) -> int:
 
 
 def evaluation_recall_bytes(trainer: AnyTrainer, sharing: Sharing) -> int:
-    """Return how many bytes teammates' memories of each other take in one greedy episode."""
+    """Return how many bytes teammates' memories of each other's episodes need in one greedy episode."""
     return recall_bytes(dataclasses.replace(trainer, sharing=sharing, num_envs=1))
 
 
 def evaluation_summary(
     trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: int, sharing: Sharing = ALONE
 ) -> dict[str, float]:
-    """Play greedily and summarise: mean team return, its standard error, counters, and messages if there are any."""
+    """Play greedily and return means over episodes: team return, its standard error, counters, and any messages."""
     at_once = episodes_at_once(trainer, sharing)
     if num_episodes <= at_once:
         return _summary(_played(trainer, parameters, key, num_episodes, sharing))
@@ -63,7 +66,7 @@ def _played(trainer: AnyTrainer, parameters: Any, key: jax.Array, num_episodes: 
 
 
 def _messages(traffic: Traffic) -> dict[str, NDArray[np.int64]]:
-    """Return the numbers of requests and of answers: [episode]."""
+    """Return the numbers of requests and of answers, each [episode]."""
     return {name: getattr(traffic, name).sum(axis=0, dtype=np.int64) for name in ("requests", "answers")}
 
 

@@ -1,7 +1,7 @@
-"""A run's rows for TensorBoard: every number is a curve over episodes.
+"""Write a run's rows as TensorBoard events: every number is a curve over episodes.
 
-They are written synchronously, like `metrics.jsonl`: tensorboardX's own writer hands them to a thread, where a full
-disk ends in a traceback that nobody can catch, and then in a run that waits forever.
+Events are written synchronously, like `metrics.jsonl`. tensorboardX's own writer passes them to a thread, where a full
+disk causes an exception that cannot be caught, and then a run that waits forever.
 """
 
 import os
@@ -23,12 +23,12 @@ _VERSION = "brain.Event:2"
 
 
 class EventsFile:
-    """The events of one run, written next to its rows; events of an earlier session after `episode` are superseded."""
+    """The events of one session of a run; they supersede events of earlier sessions after `episode`."""
 
     def __init__(self, directory: Path, episode: int, schema: Schema = Schema()) -> None:  # noqa: B008 - it is immutable
         """Open a new file; curves are grouped by the families of `schema`."""
         self._schema = schema
-        # TensorBoard reads files in order of their names, which therefore start with the time
+        # TensorBoard reads files in the order of their names, so the time comes first
         seconds, rest = divmod(time.time_ns(), 10**9)
         self._path = directory / f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{rest:09}"
         with explained(directory):
@@ -37,11 +37,11 @@ class EventsFile:
             self._file = self._path.open("xb", buffering=0)  # unbuffered: a failed write must not be retried on closing
         self._write(Event(wall_time=time.time(), file_version=_VERSION))
         if not is_first:
-            following = episode + 1 if episode else 0  # a run that starts over has a row before its first episode
+            following = episode + 1 if episode else 0  # a run that starts over writes row 0 again
             self._write(Event(wall_time=time.time(), step=following, session_log=SessionLog(status=SessionLog.START)))
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Append a row's numbers."""
+        """Write a row's numbers as one event."""
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in _curves(self._schema, row)]
         self._write(Event(wall_time=time.time(), step=row["episode"], summary=Summary(value=values)))
 
@@ -68,7 +68,7 @@ def _record(data: bytes) -> bytes:
 
 
 def _curves(schema: Schema, row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield a row's numbers by curve; a list becomes one curve per agent."""
+    """Yield a tag and a value for each number of a row; a list becomes one curve per agent."""
     for name, value in row.items():
         if isinstance(value, list):
             yield from ((f"{_tag(schema, name)}/agent_{index}", each) for index, each in enumerate(value))
@@ -77,7 +77,7 @@ def _curves(schema: Schema, row: Mapping[str, Any]) -> Iterator[tuple[str, float
 
 
 def _tag(schema: Schema, name: str) -> str:
-    """Return a curve's tag, which groups it with related ones."""
+    """Return a curve's tag, whose prefix groups it with related curves."""
     if name.startswith(EVALUATED):
         return f"evaluation/{name.removeprefix(EVALUATED)}"
     return f"{schema[name].family.lower()}/{name}"

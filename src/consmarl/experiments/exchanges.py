@@ -1,10 +1,10 @@
-"""Recorded episodes as files: who asked whom about what, what was answered, and what was done.
+"""Files of recorded episodes: every request, the teachers' answers, and the actions that agents took.
 
 One NumPy archive per episode, `exchanges/episode-000007500.npz`, readable without our code: arrays by step
 (`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher (`teachers/…`,
 [request, teacher, …]), the environment's states (`world/…`, [step + 1, …], the last being the final state), and a JSON
-header. The fields are those of `sharing.record`. Where an action has several dimensions, everything that is said of a
-choice has one more axis for them, after agents and requests, and the header names the choices.
+header. The fields are those of `sharing.record`. If actions have several dimensions, every array about choices has an
+additional axis for them, after those for agents and requests, and the header names the choices.
 """
 
 import json
@@ -28,7 +28,7 @@ FORMAT = "consmarl-exchange-2"
 # kinds of episodes
 TRAINING, EVALUATION, STAGED, SILENT, CONSULTED = "training", "evaluation", "staged", "silent", "consulted"
 KINDS = (TRAINING, EVALUATION, STAGED, SILENT, CONSULTED)
-CHOICES = "choices"  # of a header: names by dimension
+CHOICES = "choices"  # header entry: the names of the choices in each dimension
 Arrays = dict[str, NDArray[Any]]
 
 # The arrays of a record: one letter per axis (step, agent, action k, request, dimension), and the kind of number.
@@ -45,11 +45,12 @@ _WHERE_SHARED = {
     "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
 }  # fmt: skip
 _WHERE_MASKED = {"steps/allowed": "sak b"}
-# of all dimensions of an action at once; other arrays of requests and teachers have an axis for them, and so do these
+# Arrays of requests and teachers have an axis for an action's dimensions, except _OF_ALL_DIMENSIONS; of the arrays of
+# steps, only _OF_CHOICES have one.
 _OF_ALL_DIMENSIONS = ("requests/step", "requests/student", "teachers/reply", "teachers/num_visits")
 _OF_CHOICES = ("steps/values", "steps/own_action", "steps/action", "steps/allowed")
 _TYPES = {"f": ("float32", "float64"), "i": ("int32",), "u": ("uint8", "uint16", "uint32"), "b": ("bool",)}
-# indices, and their upper bounds
+# arrays of indices, and the axes that they index
 _BELOW = {"steps/own_action": "k", "steps/action": "k", "requests/action": "k", "requests/step": "s",
           "requests/student": "a", "teachers/best_action": "k", "teachers/worst_action": "k"}  # fmt: skip
 
@@ -86,7 +87,7 @@ class RecordedEpisode:
 
     @property
     def num_actions(self) -> int:
-        """Number of actions, or of choices in each dimension of one."""
+        """Number of actions, or of choices in each dimension of an action."""
         return int(self.steps["values"].shape[-1])
 
     @property
@@ -96,11 +97,11 @@ class RecordedEpisode:
 
     @property
     def action_names(self) -> list[str]:
-        """What the choices are called, where actions have one dimension or after `in_dimension`."""
+        """The names of the actions; if they have several dimensions, call `in_dimension` first."""
         return self.header.get(CHOICES) or [f"action {number}" for number in range(self.num_actions)]
 
     def in_dimension(self, dimension: int) -> "RecordedEpisode":
-        """Return the record of one dimension of the actions, as if they had no other."""
+        """Return the record with only one dimension of the actions, as if they had no other."""
 
         def sliced(group: str, arrays: Arrays) -> Arrays:
             return {
@@ -114,17 +115,17 @@ class RecordedEpisode:
 
     @property
     def is_sharing(self) -> bool:
-        """Whether knowledge could be shared."""
+        """Whether agents could share knowledge in this episode."""
         return bool(self.requests)
 
 
 def names_of(world: Any) -> dict[str, Any]:
-    """Return what a header says of an environment whose actions have several dimensions; else nothing."""
+    """Return the header entry with the names of choices; empty unless actions have several dimensions."""
     return {CHOICES: [list(names) for names in world.choice_names]} if world.num_branches > 1 else {}
 
 
 def _axis_of_dimensions(name: str) -> int:
-    """Return which axis of an array is that of an action's dimensions, where there are several; 0 if it has none."""
+    """Return which axis of an array indexes the dimensions of actions that have several; 0 if it has no such axis."""
     if name in _OF_CHOICES:
         return 2
     group = name.partition("/")[0]
@@ -137,13 +138,13 @@ def episode_path(run: Path, episode: int) -> Path:
 
 
 def recorded_numbers(run: Path) -> list[int]:
-    """Return the numbers of a run's recorded episodes."""
+    """Return the numbers of a run's recorded episodes in ascending order."""
     found = (re.fullmatch(r"episode-(\d{9})\.npz", path.name) for path in (run / EXCHANGES).glob("episode-*.npz"))
     return sorted(int(match[1]) for match in found if match)
 
 
 def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[str, Any]) -> RecordedEpisode:
-    """Extract one episode from a chunk's records, `rollout.Recorded` of [round, step, …]; `number` counts from 0."""
+    """Extract one episode from a chunk's `rollout.Recorded`, [round, step, …]; `number` counts from 0 in the chunk."""
     at_round, env = divmod(number, num_envs)
     of_round = jax.tree.map(lambda leaf: np.asarray(leaf[at_round]), records)
     is_live = of_round.is_live[:, env]
@@ -169,7 +170,7 @@ def recorded_episode(records: Any, number: int, num_envs: int, header: Mapping[s
 
 
 def write_episode(path: Path, recorded: RecordedEpisode) -> Path:
-    """Write a recorded episode atomically."""
+    """Write a recorded episode atomically; return the path."""
     arrays = {"header": np.array(json.dumps(recorded.header))}
     for group in ("steps", "requests", "teachers", "world"):
         arrays |= {f"{group}/{name}": rows for name, rows in getattr(recorded, group).items()}
@@ -212,7 +213,7 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 
 
 def _check_choices(path: Path, header: dict[str, Any], shape: tuple[int, ...]) -> None:
-    """Refuse names that do not belong to the choices, [dimension, choice]."""
+    """Raise an error unless the header names all choices, [dimension, choice], or none if there is one dimension."""
     named: Any = header.get(CHOICES)
     if len(shape) == 1 and named is None:
         return
@@ -224,7 +225,7 @@ def _check_choices(path: Path, header: dict[str, Any], shape: tuple[int, ...]) -
 
 
 def _check_arrays(path: Path, arrays: Arrays) -> None:
-    """Refuse a record that lacks something, or whose arrays do not belong together."""
+    """Raise an error if arrays are missing or unknown, or have inconsistent shapes, wrong types or invalid values."""
     expected = dict(_ALWAYS)
     for sometimes in (_WHERE_SHARED, _WHERE_MASKED):
         expected |= sometimes if sometimes.keys() & arrays.keys() else {}

@@ -14,7 +14,7 @@ from PIL import Image
 
 from consmarl.errors import UsageError
 
-# For the GIF in reports, chosen by eye: text is legible, and an episode of pgm-6ag takes less than 200 kB.
+# For GIFs in reports, chosen by eye: text is legible, and an episode of pgm-6ag takes less than 200 kB.
 SMALL_SCALE, SMALL_COLOURS = 0.7, 64
 FRAMES_FOR_PALETTE = 8
 
@@ -22,7 +22,7 @@ Frame = NDArray[np.uint8]  # [row, column, RGB]
 
 
 def writer_for(out: Path) -> Callable[[Path, Iterable[Frame], int], None]:
-    """Return the function that writes files with this suffix."""
+    """Return the function that writes frames to files of this type, .gif or .mp4."""
     suffix = out.suffix.lower()
     if suffix not in (".gif", ".mp4"):
         raise UsageError(f"out must be a file ending in .gif or .mp4, not {str(out)!r}.")
@@ -36,7 +36,7 @@ def write_gif(path: Path, frames: Iterable[Frame], fps: int) -> None:
 
 
 def write_small_gif(path: Path, frames: list[Frame], fps: int) -> None:
-    """Write frames with one small shared palette, so that static parts take no space."""
+    """Write frames as a reduced GIF with one small palette for all frames, so that static parts take no space."""
     some = np.linspace(0, len(frames) - 1, FRAMES_FOR_PALETTE).round().astype(int)
     palette = _small(np.concatenate([frames[number] for number in some])).quantize(
         SMALL_COLOURS, Image.Quantize.FASTOCTREE
@@ -50,7 +50,7 @@ def _small(frame: Frame) -> Image.Image:
 
 
 def _save_gif(path: Path, images: Iterator[Image.Image], fps: int) -> None:
-    with path.open("wb") as file:  # Pillow itself would not close it on an interrupt
+    with path.open("wb") as file:  # Pillow would not close it on an interrupt
         next(images).save(file, "GIF", save_all=True, append_images=images, duration=round(1000 / fps), loop=0)
 
 
@@ -69,7 +69,7 @@ def write_mp4(program: str, path: Path, frames: Iterable[Frame], fps: int) -> No
     even = map(_even, frames)
     first = next(even)
     size = f"{first.shape[1]}x{first.shape[0]}"
-    # not with imageio: it forks, which can break JAX's threads, and ignores a failure of ffmpeg at the end
+    # imageio is not used because it forks, which can break JAX's threads, and ignores a failure of ffmpeg at the end
     taken = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-framerate", str(fps), "-i", "-"]
     given = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart", "-f", "mp4", str(path)]
     command = [program, "-y", "-loglevel", "error", *taken, *given]
@@ -85,6 +85,6 @@ def write_mp4(program: str, path: Path, frames: Iterable[Frame], fps: int) -> No
 
 
 def _even(frame: Frame) -> Frame:
-    """Pad to even sides, which the colour format requires: it stores one colour per 2 × 2 pixels."""
+    """Pad a frame to even height and width, since the colour format stores one colour per 2 × 2 pixels."""
     height, width, _ = frame.shape
     return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C and SIGTERM: finish the current chunk, save, and say how to continue."""
+"""Handle Ctrl-C and SIGTERM: a run finishes the current chunk, saves its state, and says how to continue."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ _heeded: list[StopRequest] = []  # at most one: nested handlers share it
 
 @contextmanager
 def holding_interrupts() -> Iterator[None]:
-    """Hold back interrupts, here and in child processes started meanwhile, until they are handled.
+    """Block interrupts in this process, and in child processes started in the block until they unblock them.
 
     An interrupt while JAX is being imported can crash the interpreter or be swallowed by an `except`.
     """
@@ -43,10 +43,10 @@ def holding_interrupts() -> Iterator[None]:
 
 @contextmanager
 def heeding_interrupts() -> Iterator[StopRequest]:
-    """Note the first interrupt, held back or not, and continue; the second ends the process at once.
+    """Yield a request that records the first interrupt, even one blocked earlier; the second ends the process at once.
 
-    Python runs signal handlers between bytecode instructions, which compiled code may delay for seconds. Meanwhile, a
-    thread listens on the wake-up socket.
+    Python runs signal handlers between bytecode instructions, which compiled code may delay for seconds. So a thread
+    that listens on the wake-up socket handles the signals.
     """
     if _heeded:
         yield _heeded[0]
@@ -64,7 +64,7 @@ def heeding_interrupts() -> Iterator[StopRequest]:
     _heeded.append(request)
     if _CAN_BLOCK:  # the parent process may have blocked them, as a sweep and Ray do
         for number in signal.sigpending() & set(_SIGNALS):
-            signal.sigwait({number})  # consumed here, since the listener would count it as a second one
+            signal.sigwait({number})  # consumed here, or the listener would count it a second time
             request.is_made = True
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:

@@ -1,4 +1,4 @@
-"""The policy in a policy file or a run; for an unfinished run, the newest one saved."""
+"""Load the policy of a policy file or a run; for an unfinished run, that of its newest checkpoint."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ class Saved(NamedTuple):
 
     parameters: Any
     config: TrainConfig
-    episode: int  # after which it was saved
+    episode: int  # number of episodes after which it was saved
 
 
 def learned_policy(policy: Path | str, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
@@ -60,7 +60,7 @@ def _is_unfinished(policy: Path) -> bool:
 def newest_policy(run: Path, *, trust: Trust = False) -> Saved:
     """Return the policy in a run's newest valid checkpoint, finished or not; `trust` as in `learned_policy`."""
     config = read_config(run, trust=trust)
-    trainer = dataclasses.replace(config, devices=1).trainer()  # reading needs only one
+    trainer = dataclasses.replace(config, devices=1).trainer()  # reading a checkpoint needs only one
     check_memory_to_resume(trainer, run)
     restored = checkpoints.restore(run / CHECKPOINTS, functools.partial(trainer.init, config.seed))
     return Saved(trainer.learner.evaluated_parameters(restored.state.learner), config, restored.number)

@@ -1,4 +1,4 @@
-"""How much memory is available to this process, as far as the system reports it."""
+"""Find out how much memory is available to this process."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def _machine_bytes() -> int | None:
         for line in meminfo.read_text(encoding="utf-8").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    try:  # elsewhere: the total, which is better than nothing
+    try:  # other systems report only the total
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
@@ -26,7 +26,7 @@ def _machine_bytes() -> int | None:
 def _control_group_bytes(
     root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
-    """Yield the memory that containers and batch systems leave to this process: control group limits minus usage."""
+    """Yield the memory that each control group (of a container or batch system) leaves: its limit minus its usage."""
     for folder, limit_name, used_name in _control_groups(root, membership):
         limit, used = _number_in(folder / limit_name), _number_in(folder / used_name)
         if limit is not None and used is not None:
@@ -34,7 +34,7 @@ def _control_group_bytes(
 
 
 def _control_groups(root: Path, membership: Path) -> Iterator[tuple[Path, str, str]]:
-    """Yield the folders of the control groups that this process is in, and of their parents."""
+    """Yield the folders of this process's control groups and their parents, with their files of limit and usage."""
     lines = membership.read_text(encoding="utf-8").splitlines() if membership.is_file() else []
     for line in lines:
         _, controllers, path = line.split(":", 2)
@@ -52,7 +52,7 @@ def _control_groups(root: Path, membership: Path) -> Iterator[tuple[Path, str, s
 
 
 def _reclaimable(folder: Path) -> int:
-    """Return the size of a group's file cache, which can be reclaimed."""
+    """Return the size of a control group's inactive file cache, which the system can reclaim."""
     stat = folder / "memory.stat"
     for line in stat.read_text(encoding="utf-8").splitlines() if stat.is_file() else []:
         name, _, value = line.partition(" ")

@@ -1,7 +1,7 @@
 """Check whether a run fits into this machine's memory before anything is allocated.
 
-The sizes of what a run keeps are exact, since JAX knows shapes without allocating arrays. Temporary memory is estimated
-by formulae whose factors were measured: peaks of resident memory, IQL in pgm-3ag, on a CPU.
+The sizes of a run's permanent arrays are exact, since JAX computes shapes without allocating arrays. Temporary memory
+is estimated by formulae whose factors were measured: peaks of resident memory, IQL in pgm-3ag, on a CPU.
 """
 
 import dataclasses
@@ -24,26 +24,26 @@ from consmarl.sharing.none import ALONE
 from consmarl.sharing.simhash import HashedCounts
 from consmarl.training.sizes import episode_bytes, recall_bytes, tree_bytes
 
-RESERVE_BYTES = 500_000_000  # for compilation, in addition to arrays; small runs are not refused for lack of it
+RESERVE_BYTES = 500_000_000  # for compilation; at most as much as the arrays, so that small runs are not rejected
 GRADIENT_COPIES = 2  # of the networks, during an update
 HIDDEN_COPIES, INPUT_COPIES = 14, 2  # of each step's activations, during an update
 PLAYED_COPIES = 2  # of episodes: as played, and as passed on
-RECALL_COPIES = 3  # of teammates' memories: before a step, after it, and of those who are asked
+RECALL_COPIES = 3  # of teammates' memories: before a step, after it, and for the teachers that are asked
 CODEBOOK_SIZE = "share.codebook_size"
-PLACE_BYTES = 12  # per slot in the table of counts: 8 for a key, 4 for a count
+PLACE_BYTES = 12  # per slot in the table of counts: 8 for the key, 4 for the count
 
 
 class Need(NamedTuple):
-    """Something that takes memory."""
+    """A part of a run that needs memory."""
 
     what: str
-    setting: str  # that determines its size
-    value: int
+    setting: str  # the setting that determines its size
+    value: int  # of the setting
     num_bytes: int
 
 
 def check_memory(config: TrainConfig, trainer: AnyTrainer) -> None:
-    """Refuse a run that needs more memory than this machine has, and say what would fit."""
+    """Raise an error if a run needs more memory than is available; the message says what would fit."""
     config = config.resolved(trainer.world)
     free = available_bytes()
     if free is None or total_bytes(needs := needs_of(config, trainer)) <= free:
@@ -64,7 +64,7 @@ def check_memory(config: TrainConfig, trainer: AnyTrainer) -> None:
 
 
 def check_memory_to_resume(trainer: AnyTrainer, out: Path) -> None:
-    """Refuse to resume a run whose checkpoint does not fit in memory, where it exists twice while being read."""
+    """Raise an error if a run's checkpoint does not fit in memory, which holds it twice while it is being read."""
     free, need = available_bytes(), 2 * tree_bytes(trainer.shapes())
     if free is not None and need > free:
         raise UsageError(
@@ -74,7 +74,7 @@ def check_memory_to_resume(trainer: AnyTrainer, out: Path) -> None:
 
 
 def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int, sharing: Sharing = ALONE) -> None:
-    """Refuse an evaluation that needs more memory than is available."""
+    """Raise an error if an evaluation needs more memory than is available."""
     free, need = available_bytes(), _evaluation_bytes(trainer, num_episodes, sharing)
     if free is not None and need > free:
         raise UsageError(
@@ -84,18 +84,18 @@ def check_evaluation_memory(trainer: AnyTrainer, num_episodes: int, sharing: Sha
 
 
 def needs_of(config: TrainConfig, trainer: AnyTrainer) -> list[Need]:
-    """Return what takes memory in a run with a fully resolved configuration."""
+    """Return the memory needs of a run with a fully resolved configuration, part by part."""
     return [*_kept(config, trainer), *_passing(config, trainer)]
 
 
 def total_bytes(needs: list[Need]) -> int:
-    """Return a run's peak memory."""
+    """Return a run's peak memory, including the reserve for compilation."""
     arrays = sum(need.num_bytes for need in needs)
     return arrays + min(arrays, RESERVE_BYTES)
 
 
 def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
-    """Yield what stays in memory for the whole run."""
+    """Yield the needs that last for the whole run: replay, learner and counts."""
     state = trainer.shapes()
     parameters = jax.eval_shape(trainer.learner.parameters, state.learner)
     capacity = trainer.replay.capacity
@@ -109,7 +109,7 @@ def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
 
 
 def _counts(config: TrainConfig, trainer: AnyTrainer, counts: Any) -> Iterator[Need]:
-    """Yield what counting takes: a table that grows, or codebooks that do not."""
+    """Yield the memory needed for counting: a table that grows, or codebooks of constant size."""
     table = counts.table if isinstance(counts, HashedCounts) else counts
     if isinstance(table, CountTable):
         chunk = trainer.num_visits(max(config.chunk_episodes // trainer.num_envs, 1))
@@ -123,7 +123,7 @@ def _counts(config: TrainConfig, trainer: AnyTrainer, counts: Any) -> Iterator[N
 
 
 def _widths(config: TrainConfig) -> dict[str, int]:
-    """Return the sizes of networks that a run sets."""
+    """Return the settings that determine the sizes of networks, with their values."""
     return {
         name: value
         for name, value in every_setting(config).items()
@@ -132,7 +132,7 @@ def _widths(config: TrainConfig) -> dict[str, int]:
 
 
 def _passing(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
-    """Yield the largest of the temporary needs, which occur one after the other."""
+    """Yield the largest of the temporary needs, which never occur at the same time."""
     batch = trainer.batch_episodes
     evaluated = max(("evaluation_episodes", "final_episodes"), key=lambda name: getattr(config, name))
     num_evaluated = min(getattr(config, evaluated), episodes_at_once(trainer))
@@ -156,7 +156,7 @@ def _evaluation_bytes(trainer: AnyTrainer, num_episodes: int, sharing: Sharing =
 
 
 def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
-    """Return the memory of an update: the episodes, and one agent's activations in all of their steps."""
+    """Return the memory that an update needs: for the episodes, and one agent's activations in all of their steps."""
     world = trainer.world
     inputs = world.observation_size + world.num_actions * world.num_branches
     activations = (
@@ -166,7 +166,7 @@ def _update_bytes(config: TrainConfig, trainer: AnyTrainer) -> int:
 
 
 def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int) -> tuple[TrainConfig, AnyTrainer]:
-    """Return a run with another value of a setting, keeping its environment, as third-party ones are slow to build."""
+    """Return a run with another value of a setting and the same environment, since third-party ones build slowly."""
     width = setting.removeprefix("learn.")
     if setting in _widths(config):
         learner: Any = trainer.learner
@@ -178,7 +178,7 @@ def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int)
         sharing: Any = trainer.sharing
         options = dict(sharing.counting_options) | {"codebook_size": value}
         trainer = dataclasses.replace(trainer, sharing=dataclasses.replace(sharing, counting_options=options))
-    if setting == "num_envs":  # must divide other settings, but a suggestion need not
+    if setting == "num_envs":  # the configuration would reject values that do not divide other settings
         return config, trainer
     if setting == "report_every":
         return _with_chunk(config, value), trainer
@@ -186,7 +186,7 @@ def _changed(config: TrainConfig, trainer: AnyTrainer, setting: str, value: int)
 
 
 def _with_chunk(config: TrainConfig, value: int) -> TrainConfig:
-    """Return a run with rows this many episodes apart, and adjust everything that depends on it."""
+    """Return a configuration that reports every `value` episodes, with periods and length adjusted to that."""
     value = max(value // config.round_episodes, 1) * config.round_episodes
     return dataclasses.replace(
         config, report_every=value, episodes=value, evaluate_every=None, checkpoint_every=None, record=()
@@ -194,12 +194,12 @@ def _with_chunk(config: TrainConfig, value: int) -> TrainConfig:
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """Return the largest number below `most` that fits, or 0; if a number fits, all smaller ones do."""
+    """Return about the largest number below `most` that fits, or 0 if none does; if a number fits, smaller ones do."""
     if most <= 1 or not fits(1):
         return 0
     least = 1
-    while most - least > max(least // 100, 1):  # to within 1 %, as it will be rounded
-        middle = max(math.isqrt(least * most), least + 1)  # halves the number of digits left to find
+    while most - least > max(least // 100, 1):  # to within 1 %, since it will be rounded
+        middle = max(math.isqrt(least * most), least + 1)  # bisects on a logarithmic scale
         least, most = (middle, most) if fits(middle) else (least, middle)
     return least
 
@@ -211,5 +211,5 @@ def _rounded_down(number: int) -> int:
 
 
 def gigabytes(num_bytes: int) -> str:
-    """Return a size in readable form."""
+    """Return a size as text: in GB, or in TB from 1 TB on."""
     return f"{num_bytes / 1e9:,.1f} GB" if num_bytes < 1e12 else f"{num_bytes / 1e12:,.0f} TB"

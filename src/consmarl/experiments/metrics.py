@@ -12,13 +12,13 @@ from consmarl.files import explained, replacing
 from consmarl.metrics_rows import read_lines, told
 from consmarl.training.parts import RoundReport
 
-# Numbers that mechanisms report only for computing others.
+# Intermediate numbers, which mechanisms report only so that others can be computed from them.
 WORKINGS = ("taught", "requests_spent", "num_lost")
 TOLD_FIRST = ("requests", "answers", "advised", "advised_share", "budget_used", "requests_left", "answers_left")
 
 
 def row_of(report: RoundReport) -> dict[str, Any]:
-    """Summarise the rounds of a chunk: means over its episodes and updates."""
+    """Return the row of metrics of a chunk: means over its episodes and updates."""
     report = jax.device_get(report)
     returns = report.returns  # [round, env, agent]
     row: dict[str, Any] = {
@@ -34,7 +34,7 @@ def row_of(report: RoundReport) -> dict[str, Any]:
 
 
 def sharing_row(report: RoundReport) -> dict[str, Any]:
-    """Summarise sharing: traffic as means over episodes, summed over agents; everything else as of now."""
+    """Return the metrics of sharing: the team's traffic per episode, and other values after the last round."""
     told = {name: _summed_up(values) for name, values in report.sharing.items() if name not in WORKINGS}
     if "advised" in report.sharing:
         num_decisions = report.num_steps.sum() * report.returns.shape[-1]
@@ -46,7 +46,7 @@ def sharing_row(report: RoundReport) -> dict[str, Any]:
 
 
 def _summed_up(values: Any) -> float | list[float]:
-    """Return one number for traffic [round, agent, env], or for others the value after the last round, [round, …]."""
+    """Return the team's mean per episode for traffic, [round, agent, env]; for others, the last of [round, …]."""
     if values.ndim == 3:
         return rounded(values.sum(axis=1).mean())
     last, plain = values[-1], rounded if values.dtype.kind == "f" else int
@@ -54,7 +54,7 @@ def _summed_up(values: Any) -> float | list[float]:
 
 
 def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
-    """Return each counter summed over agents and things, averaged over episodes."""
+    """Return each counter's mean over episodes, the leading axes; all other axes, such as agents, are summed."""
     means = {}
     for name, values in {**counters.per_agent, **counters.team}.items():
         in_episode = np.asarray(values).sum(axis=tuple(range(num_leading_axes, values.ndim)))
@@ -63,33 +63,33 @@ def counter_means(counters: Any, num_leading_axes: int) -> dict[str, float]:
 
 
 def rounded(value: Any) -> float:
-    """Return a number with the precision of rows and results."""
+    """Return a number rounded to the precision of rows and results, six decimals."""
     return round(float(value), 6)
 
 
 class MetricsFile:
-    """The rows of one run."""
+    """The file with the rows of one run."""
 
     def __init__(self, path: Path) -> None:
         """Set the path; the file need not exist yet."""
         self.path = path
 
     def append(self, row: dict[str, Any]) -> None:
-        """Append a row."""
+        """Append a row and flush it to disk."""
         with explained(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Read the rows; unreadable lines are skipped, and `keep_until` names them."""
+        """Return the rows, skipping unreadable lines, which `keep_until` reports."""
         return [line.row for line in read_lines(self.path) if line.row is not None]
 
     def keep_until(self, episode: int) -> str | None:
-        """Drop rows after an episode, since a resumed run plays and reports those episodes again.
+        """Delete the rows after an episode, since a resumed run plays and reports those episodes again.
 
-        Otherwise only an incomplete last line, left by a killed writer, is dropped. Damaged lines stay as they are for
-        somebody to repair, and are named in the returned sentence.
+        An incomplete last line, left by a process that was killed, is deleted as well. Damaged lines are kept so that
+        they can be repaired; if there are any, return a sentence that lists them.
         """
         kept = [line for line in read_lines(self.path) if line.row is None or line.row["episode"] <= episode]
         with replacing(self.path) as temporary:

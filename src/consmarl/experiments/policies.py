@@ -1,4 +1,4 @@
-"""Policies as safetensors files: weights by name, and their description in the header. Nothing is ever unpickled."""
+"""Read and write policies as safetensors files: weights by name, and a description in the header. No pickle is used."""
 
 import enum
 import json
@@ -35,7 +35,7 @@ def held_weights(config: TrainConfig) -> HeldWeights:
 
 
 def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int) -> Path:
-    """Write everything that acting needs."""
+    """Write a policy file with everything that acting requires; return its path."""
     named = {name: np.asarray(leaf) for name, leaf in _named(parameters)}
     header = {
         "format": FORMAT,
@@ -51,7 +51,7 @@ def export_policy(path: Path, parameters: Any, config: TrainConfig, episode: int
 
 
 def policy_file(policy: Path) -> Path:
-    """Return the policy file for the path of a policy or of a run."""
+    """Return the path of a policy file, given that path or the directory of a run."""
     policy = Path(policy)
     if not policy.is_dir():
         return policy
@@ -61,13 +61,13 @@ def policy_file(policy: Path) -> Path:
 
 
 def policy_config(path: Path) -> TrainConfig:
-    """Read only the configuration that a policy was learned under; its environment is not trusted."""
+    """Read only the configuration that a policy was learned with; its environment is not trusted."""
     with _opened(path) as file:
         return _config_in(path, file, trust=False)
 
 
 def load_policy(path: Path, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
-    """Read a policy and the configuration that it was learned under.
+    """Return the parameters of a policy and the configuration that it was learned with.
 
     Third-party environments named in a file are not run unless `trust` allows it, as in `TrainConfig.from_json`.
     """
@@ -80,7 +80,7 @@ def load_policy(path: Path, *, trust: Trust = False) -> tuple[Any, TrainConfig]:
 
 
 def _opened(path: Path) -> Any:
-    """Open a policy file; this reads only the header, which safetensors checks against the size of the file."""
+    """Open a policy file; this reads only the header, which safetensors checks against the file's size."""
     if not path.is_file():
         raise UsageError(f"there is no policy file {path}.")
     try:
@@ -101,7 +101,7 @@ def _config_in(path: Path, file: Any, trust: Trust) -> TrainConfig:
 
 
 def _leaf(path: Path, file: Any, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
-    """Read an array after checking that its size is what the configuration requires."""
+    """Read an array after checking that it has the shape and type that the configuration requires."""
     there = file.get_slice(name) if name in file.keys() else None  # noqa: SIM118
     if there is None or tuple(there.get_shape()) != like.shape or there.get_dtype() != _DTYPES[like.dtype.name]:
         raise UsageError(

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 30
-WINDOW_CHUNKS = 30  # speed is averaged over these, since learning and sharing start later than acting
+WINDOW_CHUNKS = 30  # speed is averaged over the last ones, since it changes when learning and sharing start
 
 
 class RunProgress:
     """The progress of one run; speed and remaining time ignore the first chunk, which mostly compiles."""
 
     def __init__(self, name: str, episodes: int, episode: int) -> None:
-        """Start at an episode."""
+        """Set up the progress of a run of `episodes` episodes, `episode` of which have been played."""
         self._console = Console(stderr=True)
         self._name, self._episodes = name, episodes
         self._marks: deque[tuple[int, int, float]] = deque(maxlen=WINDOW_CHUNKS)  # episode, env steps, time
@@ -42,7 +42,7 @@ class RunProgress:
         self._bar.stop()
 
     def advance(self, episode: int, row: dict[str, Any]) -> None:
-        """Show a new row."""
+        """Show the progress after an episode, given its row of metrics."""
         now = time.monotonic()
         self._marks.append((episode, row["env_steps"], now))
         news = f"return {row['return']:.2f}" + self._speed()
@@ -62,7 +62,7 @@ class RunProgress:
 
 
 def duration(seconds: float) -> str:
-    """Return a readable time: 0:42, or 1:02:42."""
+    """Return a duration as text: 0:42, or 1:02:42."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

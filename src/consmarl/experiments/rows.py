@@ -1,4 +1,4 @@
-"""Where a run's rows are written: its metrics file and, optionally, TensorBoard events."""
+"""Write a run's rows to its metrics file and, optionally, as TensorBoard events."""
 
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ class RowWriter:
     """Writes rows to the outputs that the configuration selects."""
 
     def __init__(self, config: TrainConfig, out: Path, episode: int, schema: Schema = Schema()) -> None:  # noqa: B008 - it is immutable
-        """Start, or continue after an episode."""
+        """Open the outputs of a run in the directory `out`, which starts or resumes after `episode`."""
         self._metrics = MetricsFile(out / METRICS)
         self._events = None
         if config.tensorboard:

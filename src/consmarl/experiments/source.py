@@ -1,4 +1,4 @@
-"""The commit of the source that a run is made with, if the package is in a git checkout."""
+"""The commit of the package's source code, if it is in a git checkout."""
 
 import functools
 import os
@@ -22,7 +22,7 @@ def git_facts(package: Path = PACKAGE) -> dict[str, Any] | None:
 
 def _git(directory: Path, *words: str) -> str | None:
     """Return git's output, or None if it fails."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # a hook sets these
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # git hooks set these
     try:
         said = subprocess.run(
             ["git", *words], cwd=directory, env=own | {"GIT_OPTIONAL_LOCKS": "0"}, timeout=SECONDS_FOR_GIT,

@@ -1,4 +1,4 @@
-"""Experienced agents in a new run, taken from a policy file or another run."""
+"""Put experienced agents, from a policy file or another run, into a new run."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from consmarl.training.parts import TrainState
 
 
 def check_seats(config: TrainConfig, trainer: AnyTrainer) -> None:
-    """Refuse newcomers in teams whose agents are indistinguishable; nothing is computed."""
+    """Raise an error if a run has newcomers but its learner cannot replace single agents; nothing is computed."""
     if not config.those_new:
         return
     learner: Any = trainer.learner
@@ -24,7 +24,7 @@ def check_seats(config: TrainConfig, trainer: AnyTrainer) -> None:
 
 
 def seated(trainer: AnyTrainer, state: TrainState, weights: Any) -> TrainState:
-    """Return a run's initial state with experienced agents in their seats, if there are any.
+    """Return a run's initial state with the weights of its experienced agents; unchanged if `weights` is None.
 
     The run keeps their networks in its checkpoints, so resuming does not need the file again.
     """
@@ -37,7 +37,7 @@ def seated(trainer: AnyTrainer, state: TrainState, weights: Any) -> TrainState:
 
 
 def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:
-    """Read the networks of the run's teachers and check that they fit; None if it has none."""
+    """Return the networks of the run's experienced teachers, checked to fit; None if it has none."""
     if not config.teachers:
         return None
     learner: Any = trainer.learner

@@ -35,7 +35,7 @@ from consmarl.training.parts import TrainState
 
 
 def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, label: str | None = None) -> Path:
-    """Train from the beginning in a new directory; return the directory.
+    """Train a new run from the beginning and return its directory.
 
     `config` may be a dict of settings. `out` defaults to runs/ plus the configuration's name; `label` is the run's name
     in reports.
@@ -45,7 +45,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
     wanted = TrainConfig().with_options(config) if isinstance(config, Mapping) else typed("config", TrainConfig, config)
     out = Path("runs") / wanted.name if out is None else Path(out)
     use_devices(wanted.devices)
-    trainer = wanted.trainer()  # may refuse the configuration, so nothing is written before
+    trainer = wanted.trainer()  # may raise an error, so nothing is written before
     config, schema = wanted.resolved(trainer.world), trainer.metrics
     check_memory(config, trainer)
     check_seats(config, trainer)
@@ -67,7 +67,7 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
 
 
 def resume(out: Path, *, trust: Trust = False) -> Path:
-    """Continue a run from its newest valid checkpoint, bit for bit as if it had not been interrupted.
+    """Continue a run from its newest valid checkpoint; the results are bit-identical to an uninterrupted run.
 
     A third-party environment is a program and is run only if `trust` is True or the id that the run names.
     """
@@ -89,7 +89,7 @@ def resume(out: Path, *, trust: Trust = False) -> Path:
 
 
 def _newest_state(config: TrainConfig, trainer: AnyTrainer, out: Path) -> tuple[TrainState, int]:
-    """Return the state to continue from and its episode; damaged checkpoints are reported."""
+    """Return the state to continue from and its episode; print a sentence for each damaged checkpoint."""
     if not checkpoints.numbers(out / CHECKPOINTS):
         return seated(trainer, trainer.init(config.seed), teachers_weights(config, trainer)), 0
     restored = checkpoints.restore(out / CHECKPOINTS, functools.partial(trainer.init, config.seed))
@@ -100,14 +100,14 @@ def _newest_state(config: TrainConfig, trainer: AnyTrainer, out: Path) -> tuple[
 
 @dataclass(frozen=True)
 class _Session:
-    """A run in progress: from its current state to its end, or until it is asked to stop."""
+    """A run in progress, which trains until its end or until it is asked to stop."""
 
     config: TrainConfig
     trainer: AnyTrainer
     out: Path
 
     def finish(self, state: TrainState, episode: int) -> None:
-        """Train to the end, then write the policy and its results; the last file marks the run as finished."""
+        """Train to the end, then write the policy and the result, which marks the run as finished."""
         config, out = self.config, self.out
         progress = RunProgress(f"{config.env} {config.method} seed {config.seed}", config.episodes, episode)
         with heeding_interrupts() as stop, RowWriter(config, out, episode, self.trainer.metrics) as rows, progress:
@@ -131,7 +131,7 @@ class _Session:
             self._conclude(state)
 
     def _chunk(self, state: TrainState, episode: int) -> tuple[TrainState, dict[str, Any]]:
-        """Play and learn until the next row, and return it."""
+        """Play and learn until the next row is due; return the new state and the row."""
         config, started = self.config, time.monotonic()
         last = episode + config.chunk_episodes
         chosen = [number for number in config.record if episode <= number < last]
@@ -166,18 +166,21 @@ class _Session:
 
 
 def evaluation_key(config: TrainConfig, number: int) -> jax.Array:
-    """Return a random key for an evaluation, never used in training."""
+    """Return the random key of an evaluation, which training never uses."""
     return jax.random.fold_in(jax.random.key(config.seed + 2**31), number)
 
 
 def evaluated(config: TrainConfig, trainer: AnyTrainer, state: TrainState, episode: int) -> dict[str, Any]:
-    """Evaluate greedily after an episode."""
+    """Evaluate greedily after an episode; return the means under their names in rows."""
     parameters = trainer.learner.evaluated_parameters(state.learner)
     summary = evaluation_summary(trainer, parameters, evaluation_key(config, episode), config.evaluation_episodes)
     return {f"evaluation_{name}": value for name, value in summary.items()}
 
 
 def export(out: Path, path: Path, *, trust: Trust = False) -> Path:
-    """Write the policy of a run's newest valid checkpoint, finished or not; `trust` as in `resume`."""
+    """Write the policy of a run's newest valid checkpoint to `path`; the run need not be finished.
+
+    `trust` is as in `resume`.
+    """
     saved = newest_policy(out, trust=trust)
     return export_policy(path, saved.parameters, saved.config, saved.episode)

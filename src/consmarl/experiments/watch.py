@@ -38,7 +38,7 @@ from consmarl.training.rollout import Actors, play_episodes
 
 FRAMES_HELD_AT_END = 6  # so that a looping GIF shows how the episode ended
 MOST_FPS = 50
-MOST_EPISODES = 1_000  # per file: nobody watches more, and all are played before the first is drawn
+MOST_EPISODES = 1_000  # per file; all of them are played before the first is drawn
 
 World = GridWorld[Any, Any, Any] | CompiledWorld | ForeignWorld
 
@@ -46,7 +46,7 @@ World = GridWorld[Any, Any, Any] | CompiledWorld | ForeignWorld
 class Played(NamedTuple):
     """An episode, cut to its actual length."""
 
-    states: Any  # [step + 1, …], starting with the initial state; a list of pictures or None if it steps in Python
+    states: Any  # [step + 1, …], from the initial state on; in Python, a list of pictures, None if there is none
     actions: NDArray[Any]  # [step, agent, …]
     rewards: NDArray[Any]  # [step, agent]
 
@@ -72,9 +72,9 @@ def watch(
     """Play an environment at random or a learned policy greedily, and write a GIF or MP4 to `out`; return its path.
 
     `policy` is a policy.safetensors or the directory of a run. It plays in the environment that it was learned in,
-    and its episodes are those of an evaluation with the same seed and number of episodes. Its agents are on their own
-    unless `consult` says how they use what their teammates think. An environment from elsewhere that a policy names is
-    a program, and is run only if `trust` is True or its id, or if `env` is.
+    and its episodes are those of an evaluation with the same seed and number of episodes. Its agents act on their own
+    unless `consult` says how they use their teammates' values. A third-party environment named by a policy is a
+    program and is run only if `trust` is True or its id, or if `env` is its id.
     """
     out = Path(out)
     write = writer_for(out)
@@ -102,9 +102,12 @@ def watch(
 
 
 def policy_gif(run_directory: Path) -> Path:
-    """Draw an episode of a finished run's policy into its policy.gif, small enough for a report; return the path."""
+    """Draw an episode of a finished run's policy as policy.gif in its directory, small enough for a report.
+
+    Return the path of the file.
+    """
     run_directory = Path(run_directory)
-    if is_foreign(id := named_environment(run_directory / POLICY)):  # of finished runs only
+    if is_foreign(id := named_environment(run_directory / POLICY)):  # only finished runs have this file
         raise UsageError(f"{id} is not drawn for reports, since that would run a program that a file names.")
     world, actors, weights = _policy_parts(run_directory / POLICY)
     (played,) = greedy_episodes(world, actors, weights, num_episodes=1, seed=0)
@@ -131,7 +134,7 @@ def _policy_parts(
 
 
 def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Played]:
-    """Play uniformly random actions, as far as they are allowed."""
+    """Yield episodes with uniformly random actions among those that are allowed."""
     if isinstance(world, ForeignWorld):
         yield from _random_in_python(world, num_episodes, seed)
         return
@@ -149,7 +152,7 @@ def random_episodes(world: World, num_episodes: int, seed: int) -> Iterator[Play
 
 
 def greedy_episodes(world: World, actors: Actors, parameters: Any, num_episodes: int, seed: int) -> Iterator[Played]:
-    """Play the best actions: the same episodes as an evaluation with this seed and number of episodes."""
+    """Yield episodes of greedy actions: the same ones as an evaluation with this seed and number of episodes."""
     if isinstance(world, ForeignWorld):
         yield from _greedy_in_python(world, actors, parameters, num_episodes, seed)
         return
@@ -200,7 +203,7 @@ def _play_greedily(world: Any, actors: Actors, num_episodes: int, parameters: An
 
 
 def draw_step(world: GridWorld[Any, Any, Any], played: Played, step: int, view_of: int | None) -> Frame:
-    """Draw an episode after so many of its steps."""
+    """Draw an episode as it is after `step` steps."""
     return draw_frame(world, _state(played, step), _status(played, step), view_of)
 
 
@@ -228,7 +231,7 @@ def _frames(world: World, played: Played, view_of: int | None) -> Iterator[Frame
 
 
 def _of_package(world: CompiledWorld, played: Played) -> Iterator[Frame]:
-    """Draw an episode in an environment of another package: its own pictures, where it has them."""
+    """Draw an episode in an environment of another package, with that package's own pictures if it has any."""
     states = [_state(played, step).inner for step in range(played.num_steps + 1)]
     pictures: Iterable[Any] = world.game.pictures(states) or itertools.repeat(None, len(states))
     for step, picture in enumerate(pictures):
@@ -236,7 +239,7 @@ def _of_package(world: CompiledWorld, played: Played) -> Iterator[Frame]:
 
 
 def film(world: World, played: Played, view_of: int | None) -> Iterator[Frame]:
-    """Draw an episode from its start to its end, which is held for a while."""
+    """Yield the frames of an episode; the last one is repeated, so that it stays visible for a while."""
     for step, frame in enumerate(_frames(world, played, view_of)):
         for _ in range(1 + FRAMES_HELD_AT_END * (step == played.num_steps)):
             yield frame
@@ -257,7 +260,7 @@ def _progress() -> Progress:
 def _shown(
     progress: Progress, world: World, episodes: Iterable[Played], num_episodes: int, view_of: int | None
 ) -> Iterator[Frame]:
-    """Draw episodes and show the progress in frames, as far as their number is known."""
+    """Yield the frames of episodes and show the progress; the total shrinks with every episode that ends early."""
     total = num_episodes * (world.episode_limit + 1 + FRAMES_HELD_AT_END)
     task = progress.add_task(f"drawing {world.id}", total=total)
     for played in episodes:

@@ -1,1 +1,1 @@
-"""Turn the files of runs into statistics, figures and a page; nothing here trains."""
+"""Turn the files of runs into statistics, figures and a page. Nothing here trains."""

@@ -1,4 +1,4 @@
-"""Counters of each group's final policies, and how much of its budget the group spent on sharing."""
+"""The counters of each group's final policies, and how much of its sharing budget each group used."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class BarPanel(NamedTuple):
 
 
 def bar_panels(groups: Sequence[Group], *, as_shares: bool = False) -> list[BarPanel]:
-    """Return a panel per counter of the groups' environment, as shares if requested and the total is known."""
+    """Return a panel per counter of the groups' environment, as shares if requested and its maximum is known."""
     counters = counters_of(run for group in groups for run in group.runs)
     panels = [_panel(groups, each, each.most if as_shares else None) for each in counters]
     return [panel for panel in panels if panel.bars]
@@ -60,7 +60,7 @@ def _bar(group: Group, name: str, whole: float) -> Bar:
 
 
 class SharingRow(NamedTuple):
-    """How one group used its budget."""
+    """How one group used its sharing budget."""
 
     label: str
     budget_used: Interval  # requests per agent
@@ -71,7 +71,7 @@ class SharingRow(NamedTuple):
 
 
 def sharing_rows(groups: Sequence[Group]) -> list[SharingRow]:
-    """Return how each group that shares used its budget."""
+    """Return a row for each group that shares."""
     return [_sharing_row(group) for group in groups if shares(group)]
 
 

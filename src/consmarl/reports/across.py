@@ -1,4 +1,4 @@
-"""The quantities that curves can be drawn over."""
+"""The quantities that the x-axis of a curve can show."""
 
 import enum
 

@@ -1,4 +1,4 @@
-"""Axes with round tick values, and labels that do not overlap."""
+"""Compute axes with ticks at round values, and positions of labels that do not overlap."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -38,14 +38,14 @@ def value_axis(values: Iterable[float], *, num_ticks: int = 7) -> Axis:
 
 
 def episode_axis(last: float, label: Callable[[float], str], *, num_ticks: int = 4) -> Axis:
-    """Return an axis from 0 to the last episode, with ticks at round numbers."""
+    """Return an axis from 0 to `last`, a number of episodes or steps, with ticks at round numbers."""
     last = max(last, 1.0)
     step = max(1.0, round_step(last / num_ticks))
     return Axis(0.0, last, [(count * step, label(count * step)) for count in range(math.floor(last / step) + 1)])
 
 
 def time_axis(last: float, *, num_ticks: int = 4) -> Axis:
-    """Return an axis from 0 to a number of seconds, in the unit that gives round ticks."""
+    """Return an axis from 0 to a number of seconds, with round ticks in the unit that fits."""
     size, unit = next((each for each in UNITS if last >= 2 * each[0]), UNITS[-1])
     wished = last / size / num_ticks
     of_a_clock = [each for each in CLOCK_STEPS if each >= wished >= 1 and unit in ("min", "s")]
@@ -55,7 +55,7 @@ def time_axis(last: float, *, num_ticks: int = 4) -> Axis:
 
 
 def round_step(step: float) -> float:
-    """Return the smallest step of the series 1, 2, 2.5, 5, 10, … that is at least `step`."""
+    """Return the smallest number of the series …, 1, 2, 2.5, 5, 10, 20, … that is at least `step`."""
     size = 10.0 ** math.floor(math.log10(step))
     return next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= step * (1 - 1e-9))
 
@@ -71,7 +71,7 @@ def tick_label(value: float, step: float) -> str:
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Move positions as little as possible until neighbours are at least `gap` apart; all stay between 0 and 1."""
+    """Return positions, moved as little as possible, that are at least `gap` apart and between 0 and 1."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     gap = min(gap, 1.0 / max(1, len(places) - 1))
     blocks: list[tuple[float, int]] = []  # (start, size); blocks that touch are merged and moved together

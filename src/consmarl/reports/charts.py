@@ -1,8 +1,8 @@
-"""Line charts as SVG whose text keeps its size at any width.
+"""Draw line charts as SVG whose text keeps its size at any width.
 
 Labels and grid lines are positioned in percent and only the curves are stretched, so one drawing fits screens of any
-width, with and without scripts. The page's script redraws it with other metrics from `payloads.payload`; axes, labels
-and sentences are computed only here.
+width, with and without scripts. The page's script redraws a chart with other metrics from `payloads.payload`; axes,
+labels and sentences are computed only here.
 """
 
 import math
@@ -34,15 +34,15 @@ class Frame(NamedTuple):
 
 
 class View(NamedTuple):
-    """One statistic of a chart."""
+    """A chart of one statistic."""
 
     frame: Frame
     with_seeds: Frame  # the same with room for each seed's line
-    says: str
+    says: str  # description for screen readers
 
 
 class Chart(NamedTuple):
-    """One metric of several groups."""
+    """The curves of one metric for several groups."""
 
     metric: Metric
     decimals: int
@@ -51,7 +51,7 @@ class Chart(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """Charts that can be shown in one place; the first is shown initially."""
+    """Charts among which the reader of a page can choose; the first is shown initially."""
 
     id: str
     x: dict[Across, Axis]  # the x-axes to choose from
@@ -99,9 +99,9 @@ def figure(
     where: str,
     across: Across = Across.EPISODES,
 ) -> Figure | None:
-    """Return a figure of groups, each (label, style), and metrics; None if there is nothing to draw.
+    """Return a figure of groups, each (label, style), and metrics; None if no metric has lines.
 
-    It opens with the requested x-axis if all lines have one, and with episodes otherwise.
+    The initial x-axis is `across` if all lines have positions on it, and episodes otherwise.
     """
     labels = [label for label, _ in groups]
     drawn = [_chart(metric, lines, labels, where) for metric, lines in charts if lines]
@@ -113,7 +113,7 @@ def figure(
 
 
 def _axes(lines: Sequence[Line]) -> dict[Across, Axis]:
-    """Return the x-axes that all lines can be drawn over."""
+    """Return the x-axes on which all lines have positions."""
     known = [each for each in Across if each is Across.EPISODES or all(each in line.elsewhere for line in lines)]
     last = {each: max(float(line.over(each)[-1]) for line in lines) for each in known}
     return {
@@ -153,7 +153,7 @@ def _frame(spanned: NDArray[np.float64], ends: Sequence[Interval]) -> Frame:
 
 
 def decimals_of_range(values: NDArray[np.float64]) -> int:
-    """Return how many decimals resolve 1/500 of the range, which is the finest a chart can show."""
+    """Return how many decimals resolve 1/500 of the range, the smallest difference that a chart can show."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0
@@ -223,7 +223,7 @@ def _end_labels(figure: Figure, chart: Chart, view: View) -> Markup:
 
 
 def end_label(label: str) -> str:
-    """Return a label short enough for the end of its line; the legend has the full one."""
+    """Return a label, shortened to fit at the end of its line; the legend shows the full label."""
     return label if len(label) <= LONGEST_END_LABEL else label[: LONGEST_END_LABEL - 1].rstrip(" ,") + "…"
 
 
@@ -235,11 +235,11 @@ def percent(share: float) -> str:
 def line_path(across: Sequence[float], up: Sequence[float]) -> str:
     """Return a path through points given as shares of width and height, with a gap at each non-finite point."""
     parts = [list(map(_point, part_across, part_up)) for part_across, part_up in _finite(across, up)]
-    return "".join("M" + " ".join(points) + ("h0" if len(points) == 1 else "") for points in parts)  # a dot, if alone
+    return "".join("M" + " ".join(points) + ("h0" if len(points) == 1 else "") for points in parts)  # h0 draws a dot
 
 
 def area_path(across: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:
-    """Return the outline of the area between two curves."""
+    """Return the path around the area between two curves, with a gap at each non-finite point."""
     pieces = []
     for part_across, part_low, part_high in _finite(across, low, high):
         there = map(_point, part_across, part_high)
@@ -249,7 +249,7 @@ def area_path(across: Sequence[float], low: Sequence[float], high: Sequence[floa
 
 
 def _finite(*columns: Sequence[float]) -> Iterable[tuple[Sequence[float], ...]]:
-    """Yield the stretches of rows in which all columns are finite."""
+    """Yield the columns of each contiguous stretch of rows in which all values are finite."""
     rows: list[tuple[float, ...]] = []
     for row in [*zip(*columns, strict=True), (math.nan,)]:
         if all(map(math.isfinite, row)):

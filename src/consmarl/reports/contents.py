@@ -48,7 +48,7 @@ def contents_of(
     left_out: Sequence[str] = (),
     across: Across = Across.EPISODES,
 ) -> Contents:
-    """Compute the contents of a report; paths are relative to `near`, the directory of the page."""
+    """Return the contents of a report; paths are relative to `near`, the directory of the page."""
     worlds = by_world(grouped(runs), (study or {}).get("groups") or ())
     groups = [group for there in worlds.values() for group in there]
     styles = styles_of(group.label for group in groups)

@@ -1,7 +1,7 @@
 """Curves of groups: an estimate and a band per statistic, and one line per seed, with limited numbers of points.
 
-Seeds are compared at the same episode. Over environment steps or time, a point is placed at the average over the
-group's seeds after that episode, so the values are the same on every x-axis and nothing is interpolated.
+Seeds are averaged at the same episode. If the x-axis shows environment steps or time, a point's position is the average
+over the group's seeds after that episode. So values are the same on every x-axis, and nothing is interpolated.
 """
 
 import math
@@ -21,7 +21,7 @@ from consmarl.reports.statistics import Band, Statistic, band, interquartile_mea
 
 STATISTICS: dict[str, Statistic] = {"mean": mean, "iqm": interquartile_mean}
 MOST_POINTS, FEWEST_POINTS = 400, 60
-# Limits for the curves that are not shown initially: resampling them and loading the page take time.
+# Limits for the curves that are not shown initially, since resampling them and loading the page take time.
 POINTS_OF_RUNS = 100_000
 MOST_SEED_POINTS, FEWEST_SEED_POINTS = 200, 24  # of each seed's line, which is thin and in the background
 
@@ -30,7 +30,7 @@ class Seeds(NamedTuple):
     """The curves of single seeds, at a subset of their group's points."""
 
     seeds: tuple[int, ...]
-    every: int  # stride between points; the last point is always included
+    every: int  # number of the group's points per point; the last point is always included
     values: NDArray[np.float64]  # [seed, point]
 
 
@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Maximum numbers of points."""
+    """Maximum numbers of points in a group's line and in a seed's line."""
 
     line: int = MOST_POINTS
     seed: int = MOST_SEED_POINTS
@@ -105,13 +105,13 @@ def _line(place: int, group: Group, name: str, most: Points, statistics: Mapping
         return None
     episodes, values = episodes[chosen], values[:, chosen]
     is_judged_by = name == "return" or name.startswith(EVALUATED)
-    statistics = statistics if is_judged_by else {"mean": mean}  # two for every metric would be slow
+    statistics = statistics if is_judged_by else {"mean": mean}  # more statistics for every metric would be slow
     bands = {statistic: band(values, function) for statistic, function in statistics.items()}
     return Line(place, len(runs), episodes, bands, elsewhere(runs, episodes), _seeds(runs, values, most.seed))
 
 
 def elsewhere(runs: Sequence[Run], episodes: NDArray[np.int64]) -> dict[Across, NDArray[np.float64]]:
-    """Return the runs' average position after these episodes on each x-axis that all of them have data for."""
+    """Return the average position of runs after these episodes, on each x-axis for which all of them have data."""
     places = {across: np.mean([run.place(across, episodes) for run in runs], axis=0) for across in _OTHERS}
     return {across: each for across, each in places.items() if np.isfinite(each).all() and each[-1] > 0}
 

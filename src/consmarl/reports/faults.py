@@ -1,4 +1,4 @@
-"""Notes on data in the runs' files that could not be used; a report never drops anything silently."""
+"""Notes on data in the runs' files that could not be used, so that a report omits nothing silently."""
 
 import math
 from collections.abc import Sequence
@@ -10,25 +10,25 @@ from consmarl.reports.finals import final
 from consmarl.reports.runs import Run
 from consmarl.reports.words import listed, plural
 
-MOST_NOTES = 6  # at the top of a page; the table of runs has all of them
-MOST_METRICS = 3  # named in one sentence
+MOST_NOTES = 6  # at the top of a page; the table of runs shows all of them
+MOST_METRICS = 3  # metrics named in one sentence
 
 
 class Note(NamedTuple):
-    """Something in one of a run's files that could not be used."""
+    """A sentence about data in a run's file that could not be used."""
 
     file: str
     text: str  # follows the file name in a sentence
 
 
 def fault_notes(runs: Sequence[Run], left_out: Sequence[str]) -> list[str]:
-    """Return a sentence per run that was left out, and the notes on data skipped in the others."""
+    """Return a sentence for each run that was left out and each note on data skipped in the others."""
     skipped = (f"{run.path / note.file}: {note.text}" for run in runs for note in notes_on(run))
     return [*(f"A run was left out: {each}" for each in left_out), *skipped]
 
 
 def shortened(notes: Sequence[str]) -> list[str]:
-    """Return the notes that fit at the top of a page, and how many more there are."""
+    """Return the notes for the top of a page; if there are too many, a sentence that counts the rest comes last."""
     if len(notes) <= MOST_NOTES:
         return list(notes)
     return [*notes[: MOST_NOTES - 1], f"{len(notes) - MOST_NOTES + 1} more notes like these are under Every run."]
@@ -51,7 +51,7 @@ def notes_on(run: Run) -> list[Note]:
 
 
 def _places(run: Run) -> list[str]:
-    """Return which metrics have non-finite values, and how many."""
+    """Return the names of metrics with non-finite values, each with their number: "loss 3 times"."""
     named = [f"{name} {plural(count, 'time')}" for name, count in run.not_finite.items()]
     num_more = len(named) - MOST_METRICS
     return named if num_more <= 0 else [*named[:MOST_METRICS], plural(num_more, "other metric")]

@@ -1,6 +1,6 @@
-"""Figures for papers, drawn with matplotlib: curves with 95 % bands, budgets, bars of counters, and h(x).
+"""Draw figures for papers with matplotlib: curves with 95 % bands, budgets, bars of counters, and h(x).
 
-A study is a plain dict: "plot", "metric", "worlds" and "groups" select what is drawn, the other keys describe it.
+A study is a plain dict: "plot", "metric", "worlds" and "groups" determine what is drawn, the other keys describe it.
 """
 
 import dataclasses
@@ -100,7 +100,7 @@ def curves_figure(
     remarks: Sequence[str] = (),
     across: Across = Across.EPISODES,
 ) -> "Figure | None":
-    """Return a metric's curves, one panel per environment, or None if no run has the metric."""
+    """Return a figure of a metric's curves, one panel per environment; None if no run has the metric."""
     found = {world: _curves_of(groups, metric, across) for world, groups in panels.items()}
     curves = {world: of_world for world, of_world in found.items() if of_world}
     if not curves:
@@ -137,14 +137,14 @@ def _from_the_top(curve: tuple[str, Line]) -> float:
 
 
 def _axis_title(metric: Metric) -> str:
-    is_both = metric.family in (EVALUATION, TRAINING)  # these families have metrics of the same names
+    is_both = metric.family in (EVALUATION, TRAINING)  # the same metric may be in both families
     return uncapitalised(metric.title) + (f" ({metric.family.lower()})" if is_both else "")
 
 
 def items_figure(
     panels: Panels, title: str, strokes: Mapping[str, Stroke], remarks: Sequence[str] = ()
 ) -> "Figure | None":
-    """Return bars of counters as shares of the maximum; None if no run has finished."""
+    """Return a figure with bars of counters as shares of their maximum; None if no run has finished."""
     return counters_figure(panels, title, strokes, remarks, as_shares=True)
 
 
@@ -156,7 +156,10 @@ def counters_figure(
     *,
     as_shares: bool = False,
 ) -> "Figure | None":
-    """Return bars of the final policies' counters, one panel per environment, or None if no run has finished."""
+    """Return a figure with bars of the final policies' counters, one panel per environment.
+
+    Return None if no run has finished.
+    """
     finished = {world: _finished(groups) for world, groups in panels.items()}
     found = {world: _bars_of(world, groups, as_shares=as_shares) for world, groups in finished.items() if groups}
     counted = {world: bars for world, bars in found.items() if bars}
@@ -176,7 +179,7 @@ def counters_figure(
 
 
 def _finished(groups: Sequence[Group]) -> list[Group]:
-    """Return groups reduced to their finished runs, without those that have none."""
+    """Return the groups with only their finished runs, omitting groups that have none."""
     found = [dataclasses.replace(each, runs=tuple(run for run in each.runs if run.result)) for each in groups]
     return [group for group in found if group.runs]
 
@@ -192,7 +195,7 @@ def _bars_of(world: str, groups: Sequence[Group], *, as_shares: bool) -> list[Ba
 
 
 def weights_figure(title: str, remarks: Sequence[str] = ()) -> "Figure":
-    """Return a plot of h(x) for the shapes used in the paper."""
+    """Return a figure of h(x) for the shapes used in the paper."""
     figure, axes = _framed(["h(x)"], title, remarks)
     draw_weights(axes[0])
     _add_legend(figure, axes)
@@ -212,7 +215,7 @@ def _figures_of_worlds(groups: Sequence[Group], across: Across) -> "Iterator[tup
 
 
 def _remarks(study: Mapping[str, Any], panels: Panels) -> list[str]:
-    """Return remarks that a reader needs besides the data."""
+    """Return remarks for the figure: its number in the paper, the scale, and groups without runs."""
     remarks = [f"after figure {study['figure']} of the paper"] if study.get("figure") else []
     if study["plot"] == "weights":
         return remarks  # it has no runs
@@ -225,7 +228,7 @@ def _remarks(study: Mapping[str, Any], panels: Panels) -> list[str]:
 
 
 def _seeds(drawn: Sequence[tuple[str, int]]) -> str:
-    """Return how many seeds are averaged, and which groups have fewer."""
+    """Return a remark on how many seeds are averaged, and which groups have fewer."""
     most = max(num_seeds for _, num_seeds in drawn)
     if most == 1:
         return "one seed"

@@ -15,14 +15,17 @@ MARK = "†"  # marks values that include an unfinished run
 
 
 class Final(NamedTuple):
-    """A final value of a run: measured after training, or in the last evaluation so far."""
+    """A final value of a run: measured after training or, if it is unfinished, in its last evaluation."""
 
     value: float
     is_finished: bool
 
 
 def final(run: Run, name: str = "return") -> Final | None:
-    """Return a run's value after training, or else in its last evaluation; None for failed runs."""
+    """Return a metric's value after training, or in the last evaluation of an unfinished run.
+
+    Return None for a failed run, or if there is no value.
+    """
     if run.state == "failed":
         return None
     if run.result is not None:
@@ -33,13 +36,13 @@ def final(run: Run, name: str = "return") -> Final | None:
 
 
 def finals(group: Group, name: str = "return") -> dict[int, Final]:
-    """Return each seed's final value."""
+    """Return each seed's final value, omitting seeds without a finite one."""
     found = {run.seed: final(run, name) for run in group.runs}
     return {seed: each for seed, each in found.items() if each is not None and math.isfinite(each.value)}
 
 
 def final_values(group: Group, name: str = "return") -> dict[Hashable, float]:
-    """Return each seed's final value as a plain number."""
+    """Return the values of `finals` as plain numbers."""
     return {seed: each.value for seed, each in finals(group, name).items()}
 
 
@@ -61,16 +64,16 @@ def best_first(groups: Sequence[Group]) -> list[Group]:
 
 
 def drawn_runs(group: Group) -> list[Run]:
-    """Return the runs that make up a group's curve: the finished ones, or if there are none, all that have not failed.
+    """Return the runs for a group's curve: the finished ones or, if there are none, all that have not failed.
 
-    A run that has just started would otherwise cut the whole group's curve to its own length.
+    Otherwise, a run that has just started would cut the whole group's curve to its own length.
     """
     finished = [run for run in group.runs if run.state == "finished"]
     return finished or [run for run in group.runs if run.state != "failed"]
 
 
 def by_world(groups: Sequence[Group], order: Sequence[str] = ()) -> dict[str, list[Group]]:
-    """Return the groups of each environment, in the given order of labels, or else with known methods first.
+    """Return the groups of each environment, in the given order of labels; by default, known methods come first.
 
     Groups with the same label in one environment are numbered.
     """
@@ -89,13 +92,13 @@ def by_world(groups: Sequence[Group], order: Sequence[str] = ()) -> dict[str, li
 
 
 def scalar_curve(run: Run, name: str) -> Curve:
-    """Return `run.curve` of a metric that is never a list, ten times as fast; pages need a million values."""
+    """Return `run.curve` of a metric that is never a list; ten times as fast, since pages need a million values."""
     rows = [row for row in run.rows if type(row.get(name)) in (float, int)]
     return np.array([row["episode"] for row in rows], np.int64), np.array([row[name] for row in rows], np.float64)
 
 
 def finite_curve(run: Run, name: str) -> Curve:
-    """Return only the finite values of a metric, for averages over a run."""
+    """Return the curve of a metric without its non-finite values, for averages over a run."""
     episodes, values = scalar_curve(run, name)
     is_finite = np.isfinite(values)
     return episodes[is_finite], values[is_finite]

@@ -1,4 +1,4 @@
-"""The sentences of the page: a summary, cautions, and a study's claim next to what was observed."""
+"""The sentences of the page: a summary, cautions, and a study's claim next to our results."""
 
 import math
 from collections import Counter
@@ -13,12 +13,12 @@ from consmarl.reports.statistics import caution
 from consmarl.reports.tables import compared
 from consmarl.reports.words import decimals_for, listed, number, plural, sentence, with_bounds
 
-MOST_NAMED = 3  # more than this are only counted
-LONGEST_NAMES = 50  # of all methods in a title, in characters
+MOST_NAMED = 3  # environments or groups named in a sentence; more than that are only counted
+LONGEST_NAMES = 50  # characters of all methods in a title
 
 
 class StudyNote(NamedTuple):
-    """A study's figure, the paper's claim about it, and what was observed here."""
+    """A study's figure, the paper's claim about it, and our results."""
 
     name: str
     figure: int | None
@@ -33,12 +33,12 @@ def title_of(worlds: Mapping[str, Sequence[Group]]) -> str:
     labels = list(dict.fromkeys(group.label for groups in worlds.values() for group in groups))
     is_short = len(labels) <= MOST_NAMED and len("".join(labels)) <= LONGEST_NAMES
     who = listed(labels) if is_short else "Results"
-    ids = [world.partition(" (")[0] for world in worlds]  # changed parameters are left to the summary
+    ids = [world.partition(" (")[0] for world in worlds]  # the summary mentions changed parameters
     return f"{who} {_where(list(worlds) if len(set(ids)) < len(ids) else ids)}"
 
 
 def summary(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list[str]:
-    """Summarise in a few sentences what was run and how it ended."""
+    """Return a few sentences on the methods, environments and seeds, and on the best final returns."""
     groups = [group for each in worlds.values() for group in each]
     num_labels = len({group.label for group in groups})
     seeds = sorted({len(group.runs) for group in groups})
@@ -72,7 +72,7 @@ def _leader(world: str, worlds: Mapping[str, Sequence[Group]]) -> str | None:
 
 
 def cautions(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list[str]:
-    """Return warnings that a reader should know before drawing conclusions."""
+    """Return warnings to consider before drawing conclusions, such as few seeds or unfinished runs."""
     groups = [group for each in worlds.values() for group in each]
     num_drawn = sum(len(group.runs) for group in groups)
     found = _few_seeds(groups, is_one_world=len(worlds) == 1)
@@ -94,7 +94,7 @@ def cautions(runs: Sequence[Run], worlds: Mapping[str, Sequence[Group]]) -> list
 
 
 def _few_seeds(groups: Sequence[Group], *, is_one_world: bool) -> list[str]:
-    """Return cautions about few seeds, one per number of seeds."""
+    """Return warnings about few seeds, one for each number of seeds."""
     holders: dict[str, list[str]] = {}
     for group in groups:
         words = caution(len(final_values(group)))
@@ -118,7 +118,7 @@ def _different_lengths(world: str, groups: Sequence[Group]) -> str | None:
 
 
 def _never_shared(group: Group, *, is_one_world: bool) -> str | None:
-    """Warn if a group's runs end before sharing starts, so that it represents its method without sharing."""
+    """Return a warning if a group's runs end before sharing starts, so that they show the method without sharing."""
     settings = flat_settings(group.runs[0].config)
     start, episodes = settings.get("share.start_episode"), settings.get("episodes")
     if not isinstance(start, int) or not isinstance(episodes, int) or start < episodes - 1:
@@ -138,7 +138,7 @@ def _scaled(scale: float) -> str:
 
 
 def study_note(study: Mapping[str, Any], worlds: Mapping[str, Sequence[Group]]) -> StudyNote:
-    """Return a study's claim next to what was observed here."""
+    """Return a study's claim, our results, and the groups that have not been run."""
     labels = {group.label for groups in worlds.values() for group in groups}
     missing = [label for label in study.get("groups") or () if label not in labels]
     has_runs = study["plot"] != "weights"
@@ -151,7 +151,7 @@ def study_note(study: Mapping[str, Any], worlds: Mapping[str, Sequence[Group]]) 
 
 
 def _seen(study: Mapping[str, Any], world: str, groups: Sequence[Group], names_world: bool) -> str | None:
-    """Return where a study's metric ended, the highest first."""
+    """Return a sentence with each group's last value of the study's metric, highest first; None without values."""
     place = f" on {world}" if names_world else ""
     if study["plot"] == "items":
         return _taken(groups, place)

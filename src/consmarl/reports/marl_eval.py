@@ -1,14 +1,14 @@
-"""Runs as JSON for marl-eval (`pip install id-marl-eval`), for aggregates and plots across environments.
+"""Export runs as JSON for marl-eval (`pip install id-marl-eval`), for aggregates and plots across environments.
 
 Its levels are environment → task → algorithm → run → step. A task is one of our environments, and marl-eval's
-environment is a family of them; members of a family that marl-eval cannot put side by side, because they differ in
-algorithms, runs, evaluations or counters, become environments of their own. A step is an evaluation that all runs of
-a task have, with the environment steps taken so far; its values are means over the evaluation's episodes, in lists of
-length one.
+environment is a family of them; if members of a family differ in algorithms, runs, evaluations or counters, which
+marl-eval does not support, they become separate environments. A step is an evaluation that all runs of a task have,
+with the environment steps taken so far; its values are means over the evaluation's episodes, in lists of length one.
 
-By the protocol that marl-eval follows (Gorsane et al. 2022), "absolute_metrics" are of the best policy found during
-training, played for ten times the episodes of an evaluation. Here they are of the last policy, played for as many
-episodes as result.json says (400 by default), so that a run that got worse towards its end is not flattered.
+In the protocol that marl-eval follows (Gorsane et al. 2022), "absolute_metrics" are those of the best policy found
+during training, played for ten times the episodes of an evaluation. Here they are those of the last policy, played for
+as many episodes as result.json says (400 by default), so that a run that got worse towards its end does not look better
+than it is.
 """
 
 import json
@@ -47,7 +47,7 @@ def to_marl_eval(groups: Sequence[Group]) -> dict[str, dict[str, Task]]:
 
 
 def write_marl_eval(groups: Sequence[Group], path: Path) -> Path:
-    """Write finished runs as a file for marl-eval; all methods need the same number of seeds; return its path."""
+    """Write finished runs as a file for marl-eval and return its path; all methods need the same number of seeds."""
     content = json.dumps(to_marl_eval(groups))
     with replacing(Path(path)) as temporary:
         temporary.write_text(content, encoding="utf-8")
@@ -133,7 +133,7 @@ def _finite(run: Run, name: str, value: float) -> float:
 
 
 def _shape(task: Task) -> tuple[Any, ...]:
-    """Return what must be equal in all tasks of an environment."""
+    """Return what marl-eval requires to be equal in all tasks of an environment: algorithms, runs, steps, metrics."""
     runs = next(iter(task.values()))
     steps = runs["run_1"]
     return frozenset(name.lower() for name in task), len(runs), len(steps), tuple(steps["absolute_metrics"])

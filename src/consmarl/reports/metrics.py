@@ -16,7 +16,7 @@ def schema_of(runs: Iterable[Run]) -> Schema:
 def metrics_of(runs: Iterable[Run]) -> list[Metric]:
     """Return the metrics of these runs that can be drawn as curves, by family, declared ones first."""
     runs = list(runs)
-    is_number: dict[str, bool] = {}  # judged by the first value: scanning a hundred runs takes seconds
+    is_number: dict[str, bool] = {}  # by the first value, since checking all values of a hundred runs takes seconds
     for run in runs:
         for row in run.rows:
             for name in row.keys() - is_number.keys():
@@ -25,7 +25,7 @@ def metrics_of(runs: Iterable[Run]) -> list[Metric]:
 
 
 def counters_of(runs: Iterable[Run]) -> list[Metric]:
-    """Return the counters of these runs' greedy episodes, in display order; totals only if their parts are missing."""
+    """Return the counters of these runs' greedy episodes, in display order, without totals whose parts are shown."""
     runs = list(runs)
     written = {name for run in runs for name in run.result or ()}
     rows = (row for run in runs if not run.result for row in run.rows)

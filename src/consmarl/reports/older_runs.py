@@ -1,4 +1,4 @@
-"""The metrics of runs written before runs declared their own."""
+"""The metrics of older runs, which did not record declarations of their metrics."""
 
 from collections.abc import Mapping
 from typing import Any

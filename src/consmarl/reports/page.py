@@ -1,4 +1,4 @@
-"""One self-contained HTML file that shows the results of runs; it loads nothing from the network."""
+"""Write the results of runs as one self-contained HTML file, which loads nothing from the network."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from consmarl.reports.themes import styles_of
 from consmarl.reports.weights import START, shape_labels, weights_figure
 
 TEMPLATES = "template"
-FIRST_SECTION = {"budget": "sharing", "items": "achieved"}  # of a study's page: the section with its figure
+FIRST_SECTION = {"budget": "sharing", "items": "achieved"}  # first section of a study's page, by kind of figure
 
 
 class Section(NamedTuple):
@@ -49,8 +49,9 @@ def write_report(
 ) -> Path:
     """Write the results of runs as a self-contained page; return its path.
 
-    With a study, i.e. a figure of the paper, the page opens with that figure and the paper's claim about it. `left_out`
-    has a sentence for each unreadable run, as returned by `find_runs`; `across` is the initial x-axis of the curves.
+    With a study, i.e. a figure of the paper, the page starts with that figure and the paper's claim about it.
+    `left_out` has a sentence for each unreadable run, as returned by `find_runs`; `across` is the initial x-axis of the
+    curves.
     """
     if is_of_weights(study):
         return write_weights_page(study or {}, out, title=title)
@@ -61,7 +62,7 @@ def write_report(
 
 
 def is_of_weights(study: Mapping[str, Any] | None) -> bool:
-    """Return whether a study shows the weights of knowledge, which needs no runs."""
+    """Return whether a study shows the weights of negative knowledge, which needs no runs."""
     return study is not None and study.get("plot") == "weights"
 
 
@@ -71,7 +72,7 @@ def write_page(contents: Contents, out: Path, *, title: str | None = None) -> Pa
 
 
 def write_weights_page(study: Mapping[str, Any], out: Path, *, title: str | None = None) -> Path:
-    """Write the page of the study that needs no runs; return its path."""
+    """Write the page of the study of weights, which needs no runs; return its path."""
     return _write(_weights_context(study), out, title)
 
 
@@ -138,7 +139,7 @@ def _weights_context(study: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sections_of(contents: Contents, *, has_pictures: bool) -> list[Section]:
-    """Return the sections that have something to show: a study's figure first, the others in their usual order."""
+    """Return the non-empty sections of a page: the one with a study's figure first, the others in their usual order."""
     parts, study = contents.parts, contents.study
     there = {
         Section("curves", "Learning curves"): True,
@@ -190,13 +191,13 @@ def parts_figures(parts: Sequence[Part]) -> list[Figure]:
 
 
 def template_text(package: str, *names: str) -> Markup:
-    """Return a package's template files, concatenated."""
+    """Return the concatenated text of a package's template files."""
     files = resources.files(package) / TEMPLATES
     return Markup("\n").join(Markup((files / name).read_text(encoding="utf-8")) for name in names)
 
 
 def safe_json(data: Any) -> Markup:
-    """Return JSON that is safe inside a script element, whatever strings it contains."""
+    """Return JSON with <, > and & escaped, so that it is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

@@ -1,4 +1,4 @@
-"""The parts of a page that show one environment."""
+"""Compute what a page shows for each environment."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from consmarl.reports.tables import Comparison, FinalTable, comparisons, final_t
 
 
 class Part(NamedTuple):
-    """One environment's part of each section."""
+    """The contents of a page's sections for one environment."""
 
     world: str
     curves: Figure | None
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What all figures of a page share."""
+    """Settings that all figures of a page share."""
 
     style_of: Mapping[str, int]
     num_runs: int
@@ -67,7 +67,7 @@ def _part(number: int, world: str, groups: Sequence[Group], drawing: Drawing, st
 
 
 def opening(metrics: Sequence[Metric], wanted: str | None) -> list[Metric]:
-    """Return the metrics with the requested one first, if it is there."""
+    """Return the metrics with the one named `wanted`, if any, first."""
     return sorted(metrics, key=lambda each: each.name != wanted)
 
 

@@ -1,4 +1,4 @@
-"""Charts as data for the page's script, rounded to the precision shown and without repetition."""
+"""Convert charts to data for the page's script, rounded to the precision shown and without duplicates."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ DECIMALS_OF = {Across.EPISODES: 0, Across.STEPS: 0, Across.TIME: 1}  # tenths of
 
 
 def payload(figure: Figure) -> dict[str, Any]:
-    """Return all charts of a figure; series refer to lists of x positions, which most of them share."""
+    """Return all charts of a figure; series refer to shared lists of x positions by index."""
     places: dict[tuple[float | None, ...], int] = {}
     charts = [
         {

@@ -1,4 +1,4 @@
-"""Episodes of learned policies embedded in the page, one animation per group."""
+"""Embed episodes of learned policies in the page, one animation per group."""
 
 import base64
 import io
@@ -14,7 +14,7 @@ from consmarl.files import POLICY_GIF
 from consmarl.reports.finals import Final, final
 from consmarl.reports.runs import Group, Run, shown_run
 
-MOST_PIXELS = 4_000_000  # a hundred times the size of ours
+MOST_PIXELS = 4_000_000  # about a hundred times the size of our pictures
 
 
 class Picture(NamedTuple):
@@ -26,8 +26,8 @@ class Picture(NamedTuple):
     final: Final | None
     num_seeds: int
     is_median: bool
-    moving: str  # data URIs
-    still: str
+    moving: str  # data URI of the animation
+    still: str  # data URI of its first frame
     width: int
     height: int
 
@@ -38,7 +38,7 @@ def pictures(groups: Sequence[Group]) -> list[Picture]:
 
 
 def candidates(group: Group) -> list[Run]:
-    """Return runs in the order of preference for representing their group: the median one, then those closest to it."""
+    """Return the runs that may represent their group, in order of preference: the median, then those closest to it."""
     middle = shown_run(group)
     reached = {id(run): each.value for run in group.runs if (each := final(run)) is not None}
     if middle is None:
@@ -63,7 +63,7 @@ def _picture(group: Group) -> Picture | None:
 def _first_frame(moving: bytes, path: Path) -> tuple[bytes, tuple[int, int]]:
     """Return the first frame as PNG and its size; only GIFs of a reasonable size are decoded."""
     try:
-        # no other formats: Pillow hands some of them to other programs
+        # no other formats, since Pillow runs other programs for some of them
         with Image.open(io.BytesIO(moving), formats=("GIF",)) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise UsageError(f"{path} is too large for a report: delete it or write it again.")

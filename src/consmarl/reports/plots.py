@@ -1,4 +1,4 @@
-"""Drawing of curves, bars and weights on matplotlib axes."""
+"""Draw curves, bars and weights on matplotlib axes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 X_LABELS = {Across.EPISODES: "episodes", Across.STEPS: "environment steps", Across.TIME: "training time"}
-HATCHES = {"-": "", "--": "///", ":": "...", "-.": "xxx"}  # of bars, by the dash of the line with the same colour
+HATCHES = {"-": "", "--": "///", ":": "...", "-.": "xxx"}  # of bars, by the dash of the same group's line
 
 
 class Stroke(NamedTuple):
-    """How a group is drawn; dashes are used when there are more groups than colours."""
+    """The colour and dash of a group; dashes distinguish groups if there are more of them than colours."""
 
     colour: str
     dash: str
@@ -44,7 +44,7 @@ def draw_curves(
         (colour, dash), places, bounds = strokes[label], line.over(across), line.bands["mean"]
         if line.num_seeds > 1:
             axes.fill_between(places, bounds.low, bounds.high, facecolor=colour, alpha=0.15, linewidth=0)
-            for edge in (bounds.low, bounds.high):  # bands overlap: their edges show which is which
+            for edge in (bounds.low, bounds.high):  # edges distinguish bands that overlap
                 axes.plot(places, edge, color=colour, alpha=0.45, linewidth=0.5)
         axes.plot(places, bounds.estimate, dash, color=colour, linewidth=1.6, label=label)
     axes.set_xlabel(X_LABELS[across])
@@ -71,7 +71,7 @@ def draw_bars(axes: "Axes", panels: Sequence[BarPanel], labels: Sequence[str], s
             num_seeds = len(bar.seeds)
             if num_seeds > 1:
                 axes.vlines(x, *bar.value[1:], colors="#222222", linewidth=1.1)
-            beside = x + np.linspace(-0.2, 0.2, num_seeds + 2)[1:-1] * width  # so equal seeds do not overlap
+            beside = x + np.linspace(-0.2, 0.2, num_seeds + 2)[1:-1] * width  # so equal dots do not overlap
             axes.plot(
                 beside, bar.seeds, "o", color=colour, markeredgecolor="white", markersize=3.5, markeredgewidth=0.6
             )
@@ -83,7 +83,7 @@ def draw_bars(axes: "Axes", panels: Sequence[BarPanel], labels: Sequence[str], s
 def draw_weights(axes: "Axes") -> None:
     """Draw the weight of negative knowledge for the paper's three shapes."""
     lines = zip(weights.shape_labels(), weights.weight_lines(), CYCLE, strict=False)
-    for label, line, colour in sorted(lines, key=lambda each: -each[1].bands["value"].estimate[-1]):  # as they end
+    for label, line, colour in sorted(lines, key=lambda each: -each[1].bands["value"].estimate[-1]):  # top to bottom
         axes.plot(line.episodes, line.bands["value"].estimate, color=colour, linewidth=1.6, label=label)
     axes.set_xlabel(f"episode x (sharing starts at {weights.START:,})")
     axes.set_ylabel(uncapitalised(weights.METRIC.title))

@@ -31,7 +31,7 @@ class RunRow(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """Something that runs were made with, and the number of runs it applies to."""
+    """A version, machine or commit that runs were made with, and the number of those runs."""
 
     text: str
     num_runs: int
@@ -104,7 +104,7 @@ def machines_of(run: Run) -> list[str]:
 
 
 def commits(runs: Sequence[Run]) -> list[Fact]:
-    """Return the commits of the code used in the sessions of these runs, where known."""
+    """Return the known commits of the code used in the sessions of these runs."""
     return _counted([[_commit(session.get("git") or {}) for session in _sessions(run)] for run in runs])
 
 
@@ -142,7 +142,7 @@ def _machine(machine: dict[str, Any]) -> str:
 
 
 def _counted(texts: list[list[str]]) -> list[Fact]:
-    """Count each text at most once per run."""
+    """Return each distinct text and the number of runs that have it."""
     every = [text for of_run in texts for text in dict.fromkeys(of_run) if text]
     return [Fact(text, every.count(text)) for text in dict.fromkeys(every)]
 

@@ -1,6 +1,6 @@
-"""Read a run's files defensively: they may be damaged or come from strangers, and must not break a report.
+"""Read a run's files defensively: they may be damaged or untrusted, and must not break a report.
 
-Every number that is read is finite and small enough to be summed and drawn, or else NaN.
+Every number in the results is either NaN, or finite and small enough to be summed and drawn.
 """
 
 import json
@@ -27,7 +27,7 @@ class Metrics(NamedTuple):
 
     rows: list[Object]  # with increasing episodes
     faults: list[Fault]  # one per skipped line
-    not_finite: dict[str, int]  # how often a metric is NaN, infinite or out of range
+    not_finite: dict[str, int]  # how often each metric is NaN, infinite or out of range
 
 
 def read_config(path: Path) -> Object:
@@ -46,7 +46,7 @@ def read_config(path: Path) -> Object:
 
 
 def read_facts(path: Path) -> Object:
-    """Read what a run was made with and check what a report shows of it."""
+    """Read the facts about a run's sessions and check those that a report shows."""
     facts = read_json_object_if_any(path) or {}
     _check(path, facts, "label", "a string", _is_word, is_optional=True)
     _check(path, facts, "sessions", "a list of objects", _are_objects, is_optional=True)
@@ -59,7 +59,7 @@ def read_facts(path: Path) -> Object:
 
 
 def read_schema(path: Path, facts: Object, config: Object) -> Schema:
-    """Return what a run's facts (the file `path`) declare about its metrics; for older runs, what was usual then."""
+    """Return the metrics that a run's facts (the file `path`) declare; for older runs, see `schema_of_older_run`."""
     _check(path, facts, "metrics", "a list of objects", _are_objects, is_optional=True)
     if not facts.get("metrics"):
         return schema_of_older_run(config)
@@ -93,10 +93,11 @@ def read_result(path: Path, numbers: Set[str]) -> Object | None:
 def read_metrics(path: Path, numbers: Set[str]) -> Metrics:
     """Read all usable rows of metrics.
 
-    `numbers` are names of single numbers; other names are classified by what they hold elsewhere in the same file.
+    `numbers` are names whose values must be single numbers. Any other name that holds numbers, or lists of numbers, in
+    some rows must not hold anything else in others.
 
-    A row is skipped as a whole, and reported as a fault, if it cannot be read, if it has something else where a number
-    belongs, or if its episode does not come after the previous one's.
+    A row is skipped as a whole, and reported as a fault, if it cannot be read, if it has anything else in place of a
+    number, or if its episode does not come after that of the previous row.
     """
     lines = read_lines(path)
     faults = [line.fault for line in lines if line.fault is not None]

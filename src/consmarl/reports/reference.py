@@ -1,7 +1,7 @@
 """Results of the weights that the paper's authors released, for comparison with ours.
 
-Recorded from the published weights, played greedily in the authors' own environments. Each set of weights was recorded
-twice with different random numbers: the errors are over episodes of one set of weights, not over seeds.
+They were recorded by playing the published weights greedily in the authors' own environments. Each set of weights was
+recorded twice with different random numbers: the errors are over episodes of one set of weights, not over seeds.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Recorded(NamedTuple):
 
 
 class Landmark(NamedTuple):
-    """A return that shows how much is achievable."""
+    """A reference return, such as that of random play, which shows what is achievable."""
 
     name: str
     recorded: Recorded
@@ -65,7 +65,7 @@ LANDMARKS: Mapping[str, tuple[Landmark, ...]] = MappingProxyType(
 
 
 def released_for(group: Group) -> tuple[Recorded, ...]:
-    """Return the authors' results for the group's method; nothing if environment or method were changed."""
+    """Return the authors' results for the group's method; empty if the environment or method was changed."""
     run = group.runs[0]
     if run.world not in RELEASED or not _is_the_method_itself(group):
         return ()
@@ -73,7 +73,7 @@ def released_for(group: Group) -> tuple[Recorded, ...]:
 
 
 def landmarks_for(world: str, methods_shown: set[str]) -> list[Landmark]:
-    """Return other reference returns of an unchanged environment: released methods not shown yet, and landmarks."""
+    """Return reference returns for an environment with its usual parameters: other released methods, and landmarks."""
     others = [
         Landmark(f"{method} (released weights)", recorded)
         for method, records in RELEASED.get(world, {}).items()
@@ -84,7 +84,7 @@ def landmarks_for(world: str, methods_shown: set[str]) -> list[Landmark]:
 
 
 def _is_the_method_itself(group: Group) -> bool:
-    """Return whether the group shares as its method does; start and budget may differ, as they scale with the run."""
+    """Return whether no option of the method was changed, except start and budget, which scale with the run."""
     run = group.runs[0]
     options = {name for name, value in flat_settings(run.config).items() if "." in name and value is not None}
     set_here = options - run.by_default

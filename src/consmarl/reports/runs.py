@@ -1,4 +1,4 @@
-"""Runs on disk: reading one needs only its JSON files, not the code that made it."""
+"""Read runs from disk and group them; this needs only their JSON files, not the code that wrote them."""
 
 import json
 import math
@@ -26,8 +26,8 @@ METHOD_NAMES = {
 }  # fmt: skip
 SHARING_METHODS = ("adhoc-td", "cons")
 GROUPS = ("share", "learn")  # groups of settings
-BY_DEFAULT = "by_default"  # names of settings left to method, preset, environment and length of the run
-# Settings that affect what is recorded, not what is learned: runs that differ only in these belong together.
+BY_DEFAULT = "by_default"  # holds the names of settings that the user did not set
+# Settings that affect what is recorded, not what is learned: runs that differ only in these are in one group.
 HOUSEKEEPING = {
     "seed", "report_every", "evaluate_every", "evaluation_episodes", "final_episodes", "checkpoint_every",
     "keep_checkpoints", "record", "devices", "tensorboard",
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def world(self) -> str:
-        """The environment with its changed parameters."""
+        """The environment's id, followed by its changed parameters."""
         changes = " ".join(self.config.get("set", ()))
         return f"{self.config.get('env', '?')} ({changes})" if changes else str(self.config.get("env", "?"))
 
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        """Whether it is finished, failed or unfinished."""
+        """The state of the run: finished, failed or unfinished."""
         return "finished" if self.result is not None else "failed" if self.failure is not None else "unfinished"
 
     @property
@@ -89,13 +89,13 @@ class Run:
         return episodes, np.array([value for _, value in points], np.float64)
 
     def place(self, across: Across, episodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the run's x positions after some of its rows' episodes; NaN where none was recorded."""
+        """Return the run's x positions after these episodes, which must be those of rows; NaN where unrecorded."""
         known, places = self._places
         return places[across][np.searchsorted(known, episodes)]
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], dict[Across, NDArray[np.float64]]]:
-        """Episodes of all rows and the x positions at those; before the first episode, the position is 0."""
+        """The episodes of all rows and the x positions there; before the first episode, positions are 0."""
         episodes = [row["episode"] for row in self.rows]
         steps = [row.get("env_steps", math.nan if row["episode"] else 0.0) for row in self.rows]
         seconds = [row.get("seconds", math.nan if row["episode"] else 0.0) for row in self.rows]
@@ -109,7 +109,7 @@ class Run:
 
     @cached_property
     def by_default(self) -> frozenset[str]:
-        """Names of settings left at their defaults; in older runs, those without a value."""
+        """Names of settings that the user did not set; in older runs, those without a value."""
         open_settings = (name for name, value in flat_settings(self.config).items() if value is None)
         return frozenset(self.config.get(BY_DEFAULT) or open_settings)
 
@@ -130,7 +130,7 @@ class Group:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Their seeds."""
+        """The seeds of the runs."""
         return tuple(run.seed for run in self.runs)
 
     @property
@@ -220,7 +220,7 @@ def shown_run(group: Group) -> Run | None:
 
 
 def _once_a_seed(runs: list[Run]) -> list[Run]:
-    """Keep one run per seed: the one that got furthest."""
+    """Return one run per seed, the one with the most episodes, ordered by seed."""
     furthest: dict[int, Run] = {}
     for run in runs:
         if run.seed not in furthest or run.episode > furthest[run.seed].episode:
@@ -232,7 +232,7 @@ def _label(run: Run, groups: list[list[Run]]) -> str:
     rivals = [each[0] for each in groups if each[0].world == run.world and each[0].method == run.method]
     names = sorted({name for rival in rivals for name in rival.kind})
     differing = [name for name in names if len({json.dumps(rival.kind.get(name)) for rival in rivals}) > 1]
-    # defaults follow from other settings or from another version
+    # differing defaults only follow from other settings or versions, so they do not distinguish groups
     told_apart_by = [name for name in differing if any(name not in rival.by_default for rival in rivals)] or differing
     details = [f"{name.rpartition('.')[2]} {_shown(run.kind[name])}" for name in told_apart_by
                if run.kind.get(name) is not None]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The settings of groups side by side, differing ones first."""
+"""Tabulate the settings of groups side by side, those that differ first."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ class Cell(NamedTuple):
     """A setting's value in one group."""
 
     value: str
-    is_default: bool  # it was not set explicitly
+    is_default: bool  # the user did not set it
 
 
 class SettingRow(NamedTuple):
@@ -26,7 +26,7 @@ class SettingRow(NamedTuple):
 
     @property
     def common(self) -> Cell:
-        """The value that all groups share; marked as default only if it is one in all of them."""
+        """The value that all groups have; it counts as a default only if it is one in all of them."""
         return Cell(self.cells[0].value, all(cell.is_default for cell in self.cells))
 
 
@@ -43,7 +43,7 @@ def _row(name: str, groups: Sequence[Group]) -> SettingRow:
 
 
 def _cell(name: str, group: Group) -> Cell:
-    """Return the values in a group's runs; housekeeping settings may differ between seeds."""
+    """Return a setting's values in a group's runs; housekeeping settings may differ between seeds."""
     values = dict.fromkeys(_value(name, run) for run in group.runs)
     is_default = all(name in run.by_default for run in group.runs)
     return Cell(" or ".join(values), is_default and list(values) != [NOT_WRITTEN])

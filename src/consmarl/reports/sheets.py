@@ -1,4 +1,4 @@
-"""Tables and curves as CSV: for download from the page, and as files in full precision."""
+"""Convert tables and curves to CSV, for download from the page and as files, in full precision."""
 
 import base64
 import csv
@@ -22,7 +22,7 @@ from consmarl.reports.statistics import Interval
 from consmarl.reports.tables import SUMMARIES
 from consmarl.reports.weights import weights_figure
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # make spreadsheets evaluate a cell
+FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with these
 
 
 class Sheet(NamedTuple):
@@ -43,12 +43,12 @@ def csv_text(sheet: Sheet) -> str:
 
 
 def csv_link(sheet: Sheet) -> str:
-    """Return a sheet as a data URI, which works offline."""
+    """Return a sheet as a data URI, for a download link that works offline."""
     return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(csv_text(sheet).encode('utf-8')).decode()}"
 
 
 def write_sheets(sheets: Iterable[Sheet], directory: Path) -> Iterator[Path]:
-    """Write each non-empty sheet into a directory; yield the paths."""
+    """Write each non-empty sheet to a file in a directory; yield the paths."""
     for sheet in sheets:
         text = csv_text(sheet)
         if text.count("\n") > 1:
@@ -82,7 +82,7 @@ def all_sheets(contents: Contents) -> Iterator[Sheet]:
 
 
 def curve_sheet(figures: Sequence[tuple[str, Figure]]) -> Sheet:
-    """Return the curves of figures, each (world, figure), as drawn."""
+    """Return a sheet with the curves of figures, each (environment, figure), as drawn."""
     views = dict.fromkeys(view for _, figure in figures for view in figure.views)
     columns = ["world", "metric", "group", "seeds", "episode", *_PLACES]
     columns += [name for view in views for name in _bounded(view)]
@@ -113,7 +113,7 @@ def _at(values: NDArray[np.float64] | None, point: int) -> float | None:
 
 
 def _rows(groups: Sequence[Group]) -> Sheet:
-    """Return every row of every run; unlike curves, nothing is thinned or left out."""
+    """Return every row of every run; unlike the sheet of curves, it is complete."""
     names = [each.name for each in metrics_of(run for group in groups for run in group.runs)]
     rows = (
         [group.world, group.label, run.seed, run.state, row["episode"], *places, *map(row.get, names)]

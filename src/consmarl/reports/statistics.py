@@ -94,9 +94,9 @@ def area_under_curve(episodes: ArrayLike, values: ArrayLike) -> float:
 
 
 def episodes_to_reach(episodes: ArrayLike, values: ArrayLike, level: float) -> float | None:
-    """Return the episode of the first evaluation whose average with the two before it is at the level, or None.
+    """Return the episode of the first evaluation whose average with the two before it reaches the level, or None.
 
-    One lucky evaluation is not enough; the first two are averaged with those there are.
+    So a single lucky evaluation is not enough. The first two evaluations are averaged with fewer.
     """
     values = np.asarray(values, np.float64)
     for index, episode in enumerate(np.asarray(episodes, np.float64)):
@@ -106,7 +106,7 @@ def episodes_to_reach(episodes: ArrayLike, values: ArrayLike, level: float) -> f
 
 
 def probability_of_improvement(left: ArrayLike, right: ArrayLike) -> Interval:
-    """Return how often a run on the left beats one on the right, over all pairs; ties count half."""
+    """Return the fraction of all pairs in which the run on the left beats that on the right; ties count half."""
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
     if not (len(left) and len(right)):
         return Interval(math.nan, math.nan, math.nan)
@@ -128,7 +128,7 @@ def paired_difference(left: Mapping[Hashable, float], right: Mapping[Hashable, f
 
 
 def caution(num_seeds: int) -> str | None:
-    """Return a warning for numbers from too few seeds; None if there are enough."""
+    """Return a warning if there are too few seeds for reliable intervals; None otherwise."""
     if num_seeds >= FEW_SEEDS:
         return None
     if num_seeds < 2:

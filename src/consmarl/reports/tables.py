@@ -1,4 +1,4 @@
-"""Rows of the page's tables of returns: final returns and comparisons."""
+"""The page's tables of final returns and of comparisons between groups."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ from consmarl.reports.statistics import (
 )
 from consmarl.reports.words import decimals_for
 
-MOST_GROUPS_IN_PAIRS = 4  # with more, each is compared only with the best
+MOST_GROUPS_IN_PAIRS = 4  # if there are more groups, each is compared only with the best
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
 
@@ -37,7 +37,7 @@ class Summary(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How soon a group's seeds reach a level."""
+    """After how many episodes a group's seeds reach a level."""
 
     median: float | None  # episodes; a seed that never reaches the level counts as infinitely late
     num_reaching: int
@@ -108,13 +108,13 @@ def final_table(groups: Sequence[Group]) -> FinalTable:
 
 
 def reach_level(groups: Sequence[Group]) -> float:
-    """Return the level that all groups reached on average in the end: the lowest of their final means."""
+    """Return the level used for `Reach`, which all groups reach on average: the lowest of their final means."""
     reached = [final_mean(group).estimate for group in groups]
     return min((each for each in reached if math.isfinite(each)), default=math.nan)
 
 
 def comparisons(groups: Sequence[Group]) -> list[Comparison]:
-    """Compare the groups of one environment in pairs, or each with the best if there are many."""
+    """Return the comparisons of all pairs of groups in one environment, or of each with the best if there are many."""
     ordered = [group for group in best_first(groups) if final_values(group)]
     if len(ordered) <= MOST_GROUPS_IN_PAIRS:
         return [compared(left, right) for left, right in itertools.combinations(ordered, 2)]
@@ -124,8 +124,8 @@ def comparisons(groups: Sequence[Group]) -> list[Comparison]:
 def compared(left: Group, right: Group) -> Comparison:
     """Compare the final returns of two groups.
 
-    A difference is established if both have enough seeds and both intervals exclude a tie. There is no correction for
-    multiple comparisons.
+    A difference is established if both groups have enough seeds, all runs are finished and both intervals exclude a
+    tie. There is no correction for multiple comparisons.
     """
     ours, theirs = finals(left), finals(right)
     left_values, right_values = final_values(left), final_values(right)
@@ -150,7 +150,7 @@ def _verdict(is_established: bool, num_seeds: int, is_provisional: bool) -> str:
 
 
 def _evaluated(group: Group) -> list[Curve]:
-    """Return the evaluation curves of the runs that represent a group."""
+    """Return the evaluation curves of the runs in `drawn_runs`."""
     found = (finite_curve(run, "evaluation_return") for run in drawn_runs(group))
     return [curve for curve in found if len(curve[0])]
 

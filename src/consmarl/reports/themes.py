@@ -6,13 +6,13 @@ from typing import NamedTuple
 from consmarl.reports.colours import colours_of
 
 ON_LIGHT, ON_DARK = "#ffffff", "#1b1e22"  # the page's cards, as in template/report.css
-LEAST_ON_LIGHT, LEAST_ON_DARK = 3.0, 4.5  # WCAG 2.2 requires 3 for graphics; thin lines on dark need more
-# seven, coprime to the nine colours, so that all pairs are used
+LEAST_ON_LIGHT, LEAST_ON_DARK = 3.0, 4.5  # contrast; WCAG 2.2 requires 3 for graphics, thin lines on dark need more
+# seven dashes, coprime to the nine colours, so that all pairs occur
 DASHES = ("none", "8 4", "2 3", "10 3 2 3", "14 3", "5 2", "12 3 2 3 2 3")
 
 
 class Style(NamedTuple):
-    """How a group looks."""
+    """The colours of a group on light and dark backgrounds, and its dash."""
 
     label: str
     light: str
@@ -35,7 +35,7 @@ def styles_of(labels: Iterable[str]) -> list[Style]:
 
 
 def legible(colour: str, background: str, least: float) -> str:
-    """Return the colour, darkened or lightened as much as needed to stand out from the background."""
+    """Return the colour, darkened or lightened until its contrast with the background is at least `least`."""
     target = 0 if _luminance(background) > 0.5 else 255
     for step in range(21):
         share = step / 20

@@ -1,7 +1,7 @@
 """How long runs took, by group and machine.
 
-Times come from the rows of metrics: acting, learning, evaluations during training, and compilation, which falls into
-the first row. They exclude breaks between the sessions of a run and its final evaluation.
+Times are those in the rows of metrics. They include acting, learning, evaluations during training, and compilation,
+which is part of the first row; they exclude breaks between the sessions of a run, and its final evaluation.
 """
 
 import math
@@ -39,7 +39,7 @@ class TimeRow(NamedTuple):
 
 
 def time_rows(groups: Sequence[Group]) -> list[TimeRow]:
-    """Return the training time for each group and machine; runs without timings are left out."""
+    """Return a row for each group and machine; runs without recorded times are left out."""
     rows = []
     for group in groups:
         timed: dict[str, list[Run]] = {}

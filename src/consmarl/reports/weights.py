@@ -1,4 +1,4 @@
-"""Figure 10 of the paper: how the weight shifts from negative to positive knowledge. It needs no runs."""
+"""Figure 10 of the paper: how weight shifts from negative to positive knowledge over time. It needs no runs."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def weight_lines() -> list[Line]:
 
 
 def weights_figure(id: str) -> Figure:
-    """Return the chart of h(x)."""
+    """Return the figure of h(x)."""
     groups = [(label, place) for place, label in enumerate(shape_labels())]
     drawn = figure(id, groups, [(METRIC, weight_lines())], "by episode")
     assert drawn is not None  # it has lines

@@ -1,4 +1,4 @@
-"""Numbers and lists formatted as text, consistently across the page."""
+"""Format numbers, durations and lists as text, consistently across the page."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -34,14 +34,14 @@ def bounds(interval: Interval, decimals: int | None = None, *, signed: bool = Fa
 
 
 def with_bounds(interval: Interval, decimals: int | None = None, *, signed: bool = False) -> str:
-    """Return an estimate with its interval."""
+    """Return an estimate followed by its interval: "12.5 [11.0, 14.0]"."""
     decimals = decimals_for(interval) if decimals is None else decimals
     estimate = number(interval.estimate, decimals, signed=signed)
     return f"{estimate} {bounds(interval, decimals, signed=signed)}".rstrip()
 
 
 def short_count(value: float) -> str:
-    """Return a number of episodes in short form for an axis."""
+    """Return a number of episodes in short form for an axis, such as 20k."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}".replace("-", MINUS)
@@ -49,7 +49,7 @@ def short_count(value: float) -> str:
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:
-    """Return a count with its noun."""
+    """Return a count with its noun, such as "3 seeds"."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
@@ -72,7 +72,7 @@ def uncapitalised(title: str) -> str:
 
 
 def short_duration(seconds: float | None) -> str:
-    """Return a short time with three digits, in the unit that fits."""
+    """Return a short duration in seconds or milliseconds, with three significant digits."""
     if seconds is None or not math.isfinite(seconds):
         return NOT_KNOWN
     value, unit = (seconds, "s") if seconds >= 1 else (1e3 * seconds, "ms")
@@ -80,7 +80,7 @@ def short_duration(seconds: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in at most two units."""
+    """Return a duration in at most two units, such as "2 h 5 min"."""
     if seconds is None or not math.isfinite(seconds):
         return NOT_KNOWN
     if seconds < 60:

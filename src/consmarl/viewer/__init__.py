@@ -1,1 +1,1 @@
-"""The viewer: recorded episodes as one HTML page that replays them and shows how knowledge is shared."""
+"""The viewer: one HTML page that replays recorded episodes and shows how agents share knowledge."""

@@ -1,10 +1,10 @@
-"""What happened to the answers: which of them counted, how much, and which changed what a student did.
+"""Find out which answers counted, with what weight, and which of them changed a student's action.
 
 Answers are counted by these rules, which are also stated on the page and in the guide:
 - *positive knowledge counts* if a teacher's best action is more likely to the teacher than to the student (the
-  indicator of Eq. 9) and has weight; it *changed the choice* if the student did that action instead of its own;
+  indicator of Eq. 9) and has weight; it *changed the choice* if the student took that action instead of its own;
 - *negative knowledge counts* if a teacher's worst action is less likely to the teacher than to the student, and has
-  weight; it *changed the choice* if that action was the student's own and the student did another;
+  weight; it *changed the choice* if that action was the student's own and the student took another;
 - in AdHocTD every answer counts, as a vote for its best action.
 """
 
@@ -25,20 +25,20 @@ from consmarl.sharing.record import Reply
 
 
 class Absorbed(NamedTuple):
-    """What happened to the answers of an episode."""
+    """Which answers of an episode counted, with what weight, and which changed an action."""
 
-    best_share: NDArray[np.float32]  # [request, teacher], w_k of Eq. 10 among those who name the same best action
+    best_share: NDArray[np.float32]  # [request, teacher], w_k of Eq. 10 among teachers that name the same best action
     worst_share: NDArray[np.float32]  # [request, teacher]
     raises: NDArray[np.bool_]  # [request, teacher], its positive knowledge counts
     lowers: NDArray[np.bool_]  # [request, teacher], its negative knowledge counts
     raise_changed: NDArray[np.bool_]  # [request, teacher], and changed the choice
     lower_changed: NDArray[np.bool_]  # [request, teacher]
     is_excluded: NDArray[np.bool_]  # [request, action], left out of the draw
-    is_changed: NDArray[np.bool_]  # [request], the student did not do what it would have done by itself
+    is_changed: NDArray[np.bool_]  # [request], the student took another action than it would have without advice
 
 
 def absorbed(recorded: RecordedEpisode, sharing: Sharing) -> Absorbed:
-    """Return what happened to the answers in an episode in which knowledge could be shared."""
+    """Return which answers counted and changed actions, in an episode in which agents could share knowledge."""
     requests, teachers = recorded.requests, recorded.teachers
     is_sent = teachers["reply"] == Reply.ANSWERED
     own = recorded.steps["own_action"][requests["step"], requests["student"]][:, None]
@@ -70,13 +70,13 @@ def absorbed(recorded: RecordedEpisode, sharing: Sharing) -> Absorbed:
 
 
 def _padded(rows: NDArray[Any], length: int) -> NDArray[Any]:
-    """Pad with zeros, so that all episodes of an environment use one compiled program."""
+    """Pad rows with zeros to a fixed length, so that all episodes of an environment use one compiled program."""
     return np.concatenate([rows, np.zeros((length - len(rows), *rows.shape[1:]), rows.dtype)])
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _by_equations(normalisation: Normalisation, *of_requests: jax.Array) -> tuple[jax.Array, ...]:
-    """Return each teacher's shares, whether its knowledge counts, and the excluded actions."""
+    """Return each teacher's weights, whether its positive and negative knowledge counts, and the excluded actions."""
 
     def of_one(
         before: jax.Array, after: jax.Array, num_excluded: jax.Array, best: jax.Array, best_probability: jax.Array,

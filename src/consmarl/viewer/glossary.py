@@ -1,4 +1,4 @@
-"""Every symbol on the page: its name, a one-line meaning, and where the paper defines it."""
+"""Explain every symbol on the page: its name, its meaning in one line, and where the paper defines it."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from consmarl.sharing.options import Eligibility
 class Entry(NamedTuple):
     """A symbol and its explanation."""
 
-    symbol: str  # what follows an underscore is a subscript
+    symbol: str  # characters after an underscore are a subscript
     name: str
     meaning: str
     source: str
@@ -45,7 +45,7 @@ ASKING = {
         "e_i", "start of sharing", "Agents may ask in all episodes after this one.", "Eq. 8", "start_episode"
     ),
 }
-OF_TEACHERS = {  # why a teammate may be silent, by who may teach
+OF_TEACHERS = {  # why a teammate may be silent, by rule of who may teach
     Eligibility.EITHER: Entry(
         "knows less",
         "why a teammate is silent",
@@ -149,7 +149,7 @@ OF_CONSULTING = {
 
 
 def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
-    """Return the entries, by key, that pages about these mechanisms need."""
+    """Return the entries, by key, for a page that shows these sharing mechanisms."""
     found: dict[str, Entry] = {
         each.eligibility.value: OF_TEACHERS[each.eligibility]
         for each in mechanisms
@@ -167,7 +167,7 @@ def glossary_of(mechanisms: Sequence[Sharing]) -> dict[str, Entry]:
 
 
 def values_of(sharing: Sharing) -> dict[str, str]:
-    """Return the values of symbols that are fixed throughout a run, by key."""
+    """Return the values of the symbols that are constant throughout a run, by key."""
     entries = glossary_of([sharing])
     return {key: _shown(getattr(sharing, entry.setting)) for key, entry in entries.items() if entry.setting}
 

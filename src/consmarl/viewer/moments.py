@@ -1,4 +1,4 @@
-"""An episode as the page replays it: the numbers of its record, drawings of the environment, and observations."""
+"""Prepare an episode for replay on the page: its recorded arrays, drawings of the environment, and observations."""
 
 import functools
 import hashlib
@@ -24,9 +24,9 @@ World = GridWorld[Any, Any, Any]
 def episode_block(
     recorded: RecordedEpisode, world: World | None, found: Absorbed | None, pictures: Sequence[str] = ()
 ) -> str:
-    """Return everything needed to replay an episode, packed; `world` is None if no painter of ours can draw it.
+    """Return the packed data for replaying an episode; `world` is None if none of our painters can draw it.
 
-    `pictures` are the environment's own, as data URLs, before each step and at the end.
+    `pictures` are the environment's own pictures, as data URLs, before each step and at the end.
     """
     facts: dict[str, Any] = {"pictures": list(pictures)} if pictures else {}
     arrays: dict[str, NDArray[Any]] = {}
@@ -46,7 +46,7 @@ def episode_block(
 
 
 def start_of(recorded: RecordedEpisode) -> str:
-    """Return a fingerprint of an episode's start, equal for equal starts; empty if the start was not recorded."""
+    """Return a hash of an episode's initial state; an empty string if the state was not recorded."""
     if not recorded.world:
         return ""
     digest = hashlib.sha256()
@@ -83,7 +83,7 @@ def _one_by_one(states: Any, count: int) -> Iterable[Any]:
 
 
 def _seen(world: World, states: Any, num_steps: int) -> NDArray[Any]:
-    """Return what agents observe in every step, as codes: [step, agent, code]."""
+    """Return the agents' observations in every step, as codes: [step, agent, code]."""
     missing = world.episode_limit - num_steps
     # all episodes are padded to one length, so that they share one compiled program
     whole = jax.tree.map(lambda rows: np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)]), states)
@@ -96,7 +96,7 @@ def _observe(world: World, states: Any) -> jax.Array:
 
 
 class _Table:
-    """Numbers distinct things in order of appearance."""
+    """Assigns numbers to distinct objects, in order of appearance."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -106,7 +106,7 @@ class _Table:
 
 
 def _drawn(scenes: Sequence[Scene]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return scenes as tables of distinct shapes and indices into them, since most of a picture stays the same."""
+    """Return scenes as tables of distinct shapes and arrays of indices into them, since most shapes recur."""
     shapes, gauges, lines = _Table(), _Table(), _Table()
     arrays: dict[str, NDArray[Any]] = {}
     for layer in ("below", "above"):

@@ -1,6 +1,6 @@
-"""Arrays as text inside a page: a JSON header and the raw numbers, compressed.
+"""Pack arrays as text for a page: a JSON header and the raw numbers, compressed without loss.
 
-Numbers keep every bit. An episode is unpacked only when it is shown, so a page with many episodes opens quickly.
+The page unpacks an episode only when it is shown, so a page with many episodes opens quickly.
 """
 
 import base64
@@ -26,12 +26,12 @@ def packed(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
         offset += len(parts[-1])
     header = json.dumps({"facts": facts, "arrays": described}, allow_nan=False, separators=(",", ":")).encode()
     header += b" " * (-len(header) % ALIGNMENT)
-    start = np.array([len(header), 0], "<u4").tobytes()  # two numbers, so that what follows is aligned
+    start = np.array([len(header), 0], "<u4").tobytes()  # two numbers, so that the header is aligned
     return base64.b64encode(gzip.compress(start + header + b"".join(parts), mtime=0)).decode("ascii")
 
 
 def unpacked(text: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the facts and arrays that were packed."""
+    """Return the facts and arrays in a packed text."""
     whole = gzip.decompress(base64.b64decode(text))
     start = 8 + int(np.frombuffer(whole, "<u4", 1)[0])
     header = json.loads(whole[8:start])

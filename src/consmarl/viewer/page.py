@@ -1,4 +1,4 @@
-"""One self-contained HTML file that replays episodes; it loads nothing from the network."""
+"""Write one self-contained HTML file that replays episodes; it loads nothing from the network."""
 
 import itertools
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ from consmarl.viewer.viewed import Viewed
 PACKAGE = "consmarl.viewer"
 SCRIPTS = ("base.js", "glossary.js", "episode.js", "board.js", "teachers.js", "leftout.js", "exchange.js", "sees.js",
            "team.js", "chart.js", "paired.js", "overtime.js", "pane.js", "player.js", "main.js")  # fmt: skip
-SOON_SHARE, LATE_SHARE = 0.1, 0.75  # fractions of the episodes with sharing
-PLAYED = {  # kinds of episodes that were not recorded: a letter, a name, and when they were played
+SOON_SHARE, LATE_SHARE = 0.1, 0.75  # bounds of "soon" and "late", as fractions of the episodes with sharing
+PLAYED = {  # kinds of episodes that were played for the page: a letter, a name, and how they were played
     exchanges.EVALUATION: ("e", "Evaluation", "greedy, without sharing, after {after:,} episodes"),
     exchanges.CONSULTED: ("e", "Evaluation", "greedy, consulting the team, after {after:,} episodes"),
     exchanges.STAGED: ("s", "Staged", "played like training, after {after:,} episodes"),
     exchanges.SILENT: ("s", "Staged", "played like training, after {after:,} episodes, but nobody asks"),
 }
-REMEMBERED = {  # which memory teammates used when they judged a student's situation
+REMEMBERED = {  # the memory that teammates used to judge a student's situation
     TeacherMemory.STUDENT: "Teammates used their own networks, but the student's memory.",
     TeacherMemory.STUDENT_AFTER_STEP: "Teammates used their own networks, but the student's "
     "memory from after this step.",
@@ -47,7 +47,7 @@ REMEMBERED = {  # which memory teammates used when they judged a student's situa
 
 
 class ConsultWords(NamedTuple):
-    """The page's wording for one way of consulting."""
+    """The page's wording for one mode of consulting."""
 
     how: str  # starts the sentence that ends with the action
     kind: str  # label of the second bar
@@ -96,7 +96,7 @@ def _colours(colour: str) -> dict[str, str]:
 
 
 def _names(viewed: Sequence[Viewed]) -> list[str]:
-    """Return distinct names for the runs: their own names, methods, seeds, or paths."""
+    """Return distinct names for the runs: their methods, with their own names, seeds or directories if necessary."""
     if all(each.name for each in viewed):
         return [f"{each.run.method}, {each.name}" for each in viewed]
     by_method = [each.run.facts.get("label") or each.run.method for each in viewed]
@@ -107,12 +107,12 @@ def _names(viewed: Sequence[Viewed]) -> list[str]:
 
 
 def _is_paired(viewed: Sequence[Viewed]) -> bool:
-    """Return whether each episode is compared with a twin in which nobody asks or consults."""
+    """Return whether each episode is compared with a copy in which nobody asks or consults."""
     return viewed[-1].episodes[0].kind == exchanges.SILENT or viewed[0].consult is not None
 
 
 def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
-    """Return how sharing affects the return, if the page compares episodes with and without it."""
+    """Return the effect of sharing or consulting on the return, if the page compares episodes with and without it."""
     if not _is_paired(viewed):
         return None
     told, silent = (each.episodes for each in viewed)
@@ -128,7 +128,7 @@ def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
 
 
 def _lead(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:
-    """Summarise the page in a sentence or two."""
+    """Return a few sentences that summarise the page."""
     num_episodes = len(runs[0]["episodes"])
     sentences = [f"{plural(runs[0]['num_agents'], 'agent')}, {plural(num_episodes, 'episode')} to replay."]
     for each, run in zip(viewed, runs, strict=True):
@@ -166,7 +166,7 @@ def _consulted(totals: Sequence[dict[str, Any]]) -> str:
 
 
 def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
-    """Return the page's description of a run, and append its episodes to the blocks."""
+    """Return the description of a run for the page's script, and append its packed episodes to `blocks`."""
     sharing, config, world = viewed.sharing, viewed.config, viewed.world
     first = viewed.episodes[0]
     episodes = []
@@ -217,14 +217,14 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
 
 
 def _sharing_word(viewed: Viewed) -> str:
-    """Return how agents share in the episodes on the page."""
+    """Return the name of how agents share in the episodes on the page."""
     if viewed.consult is not None:
         return "consulting"
     return NOBODY if viewed.is_alone else viewed.config.sharing_kind
 
 
 def _named(recorded: RecordedEpisode, viewed: Viewed) -> dict[str, Any]:
-    """Return an episode's name, and when it was played."""
+    """Return an episode's key, kind, number and name, and a note on when or how it was played."""
     number = recorded.episode
     if recorded.kind in PLAYED:
         letter, word, note = PLAYED[recorded.kind]
@@ -250,7 +250,7 @@ def _phase(number: int, viewed: Viewed) -> str:
 
 
 def _settings(viewed: Viewed) -> list[list[str]]:
-    """Return the settings that numbers on the page depend on, besides the values of symbols."""
+    """Return names and values of the settings that the page's numbers depend on, besides those in the glossary."""
     sharing = viewed.sharing
     if viewed.consult is not None:
         return [["consulting by", CONSULTED[viewed.consult].setting],

@@ -1,7 +1,7 @@
 """The effect of sharing or consulting on the team's return, in pairs of otherwise identical episodes.
 
 Pairs are independent given the checkpoint they are played from, so pairs are resampled. The result holds for that
-checkpoint, not for a method: that would take runs with several seeds.
+checkpoint, not for a method, which would require runs with several seeds.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.reports.statistics import Interval, interval
 from consmarl.reports.words import plural, with_bounds
 
-FEWEST_PAIRS = 10  # many pairs do not differ at all, and with few others bootstrap intervals are too narrow
+FEWEST_PAIRS = 10  # many pairs do not differ at all, and if few do, bootstrap intervals are too narrow
 
 
 class Words(NamedTuple):
-    """The names of the two sides of a comparison."""
+    """The page's wording for one kind of comparison."""
 
     title: str
-    told: str  # as in "the return is higher …"
-    silent: str
-    twin: str  # what differs in the other episode of a pair
+    told: str  # one side, as in "the return is higher …"
+    silent: str  # the other side
+    twin: str  # how the episodes of a pair differ
     option: str  # the option that plays more pairs
 
 
@@ -47,9 +47,9 @@ class Pairs(NamedTuple):
 
 
 def paired_returns(told: Sequence[RecordedEpisode], silent: Sequence[RecordedEpisode]) -> Pairs:
-    """Compare episodes with their twins in which nobody asks."""
+    """Compare the returns of episodes with those of their copies without sharing or consulting."""
     ours, theirs = (np.array([_team_return(recorded) for recorded in each]) for each in (told, silent))
-    # rewards are in single precision: sums that should be equal differ in the last digits
+    # rewards are in single precision, so sums that should be equal may differ in the last digits
     is_same = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6)
     differences = np.where(is_same, 0.0, ours - theirs)
     return Pairs(differences, interval(differences))
@@ -60,7 +60,7 @@ def _team_return(recorded: RecordedEpisode) -> float:
 
 
 def described(pairs: Pairs, words: Words = SHARING) -> dict[str, Any]:
-    """Return the page's description of the pairs."""
+    """Return the description of the pairs for the page's script."""
     has_interval = len(pairs.differences) > 1
     return {
         "differences": pairs.differences.tolist(),

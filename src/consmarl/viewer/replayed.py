@@ -1,8 +1,8 @@
-"""Pictures of recorded episodes in environments that step in Python, which draw themselves while they play them again.
+"""Draw recorded episodes of environments that step in Python, by playing them again.
 
-A record holds what agents did, and the run's seed gives the episode's start. So pictures are made when somebody looks,
-and neither cost time in training nor space in records. It means running the environment, which is a program: only with
-the user's consent.
+A record holds the agents' actions, and the run's seed determines the episode's start. So pictures can be made when a
+page is written, and cost neither time in training nor space in records. This runs the environment, which is a program,
+so it requires the user's consent.
 """
 
 import base64
@@ -27,7 +27,10 @@ COLOURS = 128
 
 
 def pictures_of(config: TrainConfig, episodes: Sequence[RecordedEpisode]) -> list[list[str]]:
-    """Return pictures as data URLs, by episode: one before each step and one at the end; none where there are none."""
+    """Return each episode's pictures as data URLs: one before each step and one at the end.
+
+    The list of an episode is empty if the environment draws no pictures or does not play the episode as recorded.
+    """
     film = Film(rendering_world(config.env, **settings_from(config.set)))
     pictures = [_replayed(film, config, each) for each in episodes]
     film.close()
@@ -53,7 +56,7 @@ def _as_url(picture: NDArray[np.uint8]) -> str:
 
 @lru_cache(maxsize=64)
 def _encoded(shape: tuple[int, ...], pixels: bytes) -> str:
-    """Return a small PNG; much of an episode may look the same."""
+    """Return a picture as the data URL of a small PNG; cached, since many pictures of an episode may be the same."""
     image: Any = Image.fromarray(np.frombuffer(pixels, np.uint8).reshape(shape))
     image.thumbnail((SIDE, SIDE))
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Episodes that were not recorded, played for the page from starts that any two runs can share."""
+"""Play additional episodes for the page, with starts that are the same for all runs in an environment."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from consmarl.training.exploration import Greedy
 from consmarl.training.programs import Program
 from consmarl.training.rollout import Actors, play_episodes
 
-# later than any episode: nobody asks, and all random numbers stay the same
+# A start of sharing later than any episode: nobody asks, and all random numbers stay the same.
 NEVER = 2**31 - 1
 
 
@@ -36,7 +36,7 @@ def played_episodes(
     is_silent: bool = False,
     consult: Consult | None = None,
 ) -> list[RecordedEpisode]:
-    """Play episodes from a run's newest checkpoint.
+    """Play episodes from a run's newest checkpoint and return their records.
 
     `staged` episodes are played as in training, exploring and sharing; `greedy` ones as in an evaluation, in which
     agents act on their own or consult each other. Their starts depend only on the seed, so they are the same for every

@@ -1,4 +1,4 @@
-"""Totals of an episode, and sharing over the course of a whole run, as numbers."""
+"""Summarise an episode by totals, and a run by curves of sharing over its episodes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LARGEST = 1e300  # JSON allows integers of any size
 
 
 def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, Any]:
-    """Return an episode's totals; `taught` is the number of answers by teacher and student."""
+    """Return an episode's totals; `taught` holds the number of answers, [teacher, student]."""
     totals: dict[str, Any] = {
         "return": float(recorded.steps["rewards"].sum(dtype=np.float64)),
         "num_steps": recorded.num_steps,
@@ -45,7 +45,7 @@ def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, A
 
 
 def series_of(run: Run) -> dict[str, list[float]]:
-    """Return how sharing developed over the run: columns of its rows, with budgets averaged over agents."""
+    """Return the sharing metrics over a run as columns of its rows, with budgets averaged over agents."""
     rows = [row for row in run.rows if not isinstance(row, dict) or row.get("requests") is not None]
     there = rows[0] if rows and isinstance(rows[0], dict) else {}
     names = ["episode", *(name for name in SERIES if name in there)]

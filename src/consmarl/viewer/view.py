@@ -24,8 +24,8 @@ from consmarl.viewer.staging import played_episodes
 from consmarl.viewer.viewed import Viewed
 
 MOST_RUNS = 2
-MOST_PLAYED = 1_000  # episodes of a kind: a page with more would not open
-TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings that a record copies from its run
+MOST_PLAYED = 1_000  # episodes of a kind; a page with more would not open
+TELLING = ("env", "set", "method", "sharing", "preset", "seed")  # settings in which a record must agree with its run
 
 
 def view(
@@ -47,10 +47,10 @@ def view(
     checkpoint as in training, `greedy` how many as in an evaluation; the same seed gives all runs in an environment the
     same starts. `without_sharing` shows each staged episode of one run next to a copy in which nobody asks: all random
     numbers are the same, so any difference is due to the advice. `consult` lets agents consult each other in the greedy
-    episodes of one run, shown next to the same episodes without consulting. Where actions have several dimensions, a
-    page shows the choices in one, `dimension`. The page is written into the (first) run's directory unless `out` names
-    another path. With `trust`, an environment from elsewhere, which is a program, plays recorded episodes again and
-    draws itself, if it can; otherwise its agents stand in a ring.
+    episodes of one run, shown next to the same episodes without consulting. If actions have several dimensions, the
+    page shows the choices in one of them, `dimension`. The page is written into the (first) run's directory unless
+    `out` names another path. With `trust`, a third-party environment, which is a program, is run to play and draw the
+    recorded episodes again, if it can; otherwise its agents are shown in a ring.
     """
     named = [Path(runs)] if isinstance(runs, (str, Path)) else [Path(each) for each in runs]
     if not 1 <= len(named) <= MOST_RUNS:
@@ -90,7 +90,7 @@ def _with_and_without(
     greedy: int,
     seed: int,
 ) -> list[Viewed]:
-    """Return a run's staged episodes, and the same ones in which nobody asks."""
+    """Return a run's staged episodes, and their copies in which nobody asks."""
     if len(runs) > 1 or episodes or greedy or not staged:
         raise UsageError(
             "--without-sharing compares staged episodes of one run: name one, and set their number with --staged."
@@ -137,7 +137,10 @@ def _check_comparable(runs: Sequence[Path], configs: Sequence[TrainConfig]) -> N
 
 
 def _recorded_numbers(runs: Sequence[Path], wanted: Sequence[int], *, is_optional: bool) -> list[int]:
-    """Return the numbers of the recorded episodes to show: the requested ones, or those that all runs have."""
+    """Return the numbers of the recorded episodes to show: the requested ones, or by default those that all runs have.
+
+    An error is raised if there are none, unless `is_optional`.
+    """
     there = [exchanges.recorded_numbers(run) for run in runs]
     for run, numbers in zip(runs, there, strict=True):
         missing = [number for number in wanted if number not in numbers]
@@ -164,7 +167,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
-    """Read a record and check that it belongs to this run."""
+    """Return the record of an episode, after checking that it belongs to this run."""
     path = exchanges.episode_path(run, number)
     recorded = exchanges.read_episode(path)
     if recorded.kind != exchanges.TRAINING:
@@ -180,12 +183,12 @@ def _read(run: Path, number: int, config: TrainConfig) -> RecordedEpisode:
 
 
 def _in_short(told: Any) -> str:
-    """Return text from a file, shortened to a few words on one line."""
+    """Return a value from a file as text, shortened to at most 60 characters on one line."""
     return textwrap.shorten(str(told), 60, placeholder=" …")
 
 
 def _is_of_this_run(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Return whether a record's configuration is the run's; older records may lack options of sharing."""
+    """Return whether a record's configuration agrees with the run's; older records may lack options of sharing."""
     share = theirs.get("share", {})
     is_same = all(theirs.get(name) == ours.get(name) for name in TELLING)
     return is_same and isinstance(share, dict) and all(ours["share"].get(name) == share[name] for name in share)

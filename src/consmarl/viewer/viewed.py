@@ -1,4 +1,4 @@
-"""A run and the episodes of it that a page shows."""
+"""A run and those of its episodes that a page shows."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ from consmarl.sharing.options import Consult
 
 @dataclass(frozen=True)
 class Viewed:
-    """A run and the episodes of it that are shown."""
+    """A run and those of its episodes that a page shows."""
 
     run: Run
     config: TrainConfig
     episodes: list[RecordedEpisode]
-    name: str | None = None  # by default, whatever distinguishes it from the other run
+    name: str | None = None  # by default, the page chooses one that distinguishes it from the other run
     consult: Consult | None = None  # how agents consult each other in these episodes
     is_alone: bool = False  # whether the other side of the comparison consults
-    pictures: list[list[str]] | None = None  # of each episode, if the environment has drawn itself
+    pictures: list[list[str]] | None = None  # of each episode, drawn by the environment itself
     dimension: int = 0  # the dimension of actions that is shown
     num_dimensions: int = 1
 
     def in_dimension(self, dimension: int) -> "Viewed":
-        """Return the same with one dimension of the actions alone, since a page shows one."""
+        """Return a copy with only this dimension of the actions, since a page shows one."""
         count = self.episodes[0].num_dimensions
         if dimension >= count:
             has = "a single dimension" if count == 1 else f"dimensions 0 to {count - 1}"
@@ -45,7 +45,7 @@ class Viewed:
 
     @cached_property
     def world(self) -> GridWorld[Any, Any, Any] | None:
-        """The environment, if it can be drawn."""
+        """The environment, or None if it cannot be drawn."""
         if not can_be_drawn(self.config.env):
             return None
         world: GridWorld[Any, Any, Any] = make(self.config.env, **settings_from(self.config.set))
@@ -53,7 +53,7 @@ class Viewed:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """How knowledge is shared in these episodes."""
+        """The sharing mechanism in these episodes."""
         if self.is_alone:
             return ALONE
         return self.config.mechanism if self.consult is None else Consulting(self.consult)

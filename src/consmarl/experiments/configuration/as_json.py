@@ -1,4 +1,4 @@
-"""Configurations as JSON and by the names of their settings: writing, reading and changing them."""
+"""Convert configurations to and from JSON, and read and change settings by name."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ ConfigT = TypeVar("ConfigT")
 def plain(config: Any) -> dict[str, Any]:
     """Return a configuration as plain JSON: enums as their values, options of a group only if they are set.
 
-    In a resolved configuration, settings that are still open do not apply to the method and are left out.
+    In a resolved configuration, settings that are still None do not apply to the method and are omitted.
     """
     values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
     groups = {group: {name: _value(each) for name, each in values.pop(group).given().items()} for group in GROUPS}
@@ -29,7 +29,7 @@ def plain(config: Any) -> dict[str, Any]:
 
 
 def flat_settings(read: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings from JSON with those of groups flattened: `share.NAME`, `learn.NAME`."""
+    """Return settings from JSON with those of groups flattened: `share.NAME`, `learn.NAME`, `explore.NAME`."""
     settings = dict(read)
     for group, example in GROUPS.items():
         options = settings.pop(group, {})
@@ -40,7 +40,7 @@ def flat_settings(read: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def every_setting(config: Any) -> dict[str, Any]:
-    """Return all settings by name, options of a group as `share.NAME` and `learn.NAME`."""
+    """Return all settings by name; those of groups are named `share.NAME`, `learn.NAME` and `explore.NAME`."""
     flat: dict[str, Any] = {}
     for each in dataclasses.fields(config):
         value = getattr(config, each.name)
@@ -52,7 +52,7 @@ def every_setting(config: Any) -> dict[str, Any]:
 
 
 def changed(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
-    """Return a copy with some settings changed by name; a group may be a dict, which changes only what it names."""
+    """Return a copy with some settings changed by name; a dict for a group changes only the options that it names."""
     rest = dict(changes)
     for group in GROUPS:
         prefix = f"{group}."

@@ -22,7 +22,7 @@ AnyTrainer = Trainer | PythonTrainer
 
 
 def build_trainer(config: Settings) -> AnyTrainer:
-    """Build the environment and the team that learns in it, from exactly the values that `resolved` returns."""
+    """Build the run's environment and learning team from the values that `resolved` returns."""
     settings = settings_from(config.set)
     if is_foreign(config.env):
         foreign = foreign_world(config.env, **settings)
@@ -36,7 +36,7 @@ def build_trainer(config: Settings) -> AnyTrainer:
 
 
 def _parts(config: Settings, world: Any) -> dict[str, Any]:
-    """Return the parts that go with an environment, from a fully resolved configuration."""
+    """Return the arguments of a trainer other than the environment, from a fully resolved configuration."""
     check_fits_world(config, world)
     experts = config.experts(world.num_agents)
     return dict(
@@ -60,7 +60,7 @@ def _sharing(config: Settings, experts: tuple[int, ...]) -> Sharing:
 
 
 def _coverage_start(config: Settings) -> int:
-    """Return the episode after which the bonus counts; 0 without a bonus, so that such runs share a program."""
+    """Return the episode after which the bonus applies; 0 without a bonus, so that such runs share a program."""
     return int((config.coverage_after or 0) * config.episodes) if config.coverage_bonus else 0
 
 

@@ -1,4 +1,4 @@
-"""Checks of a configuration that need nothing to be built."""
+"""Checks of a configuration. Most of them do not need the environment to be built."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _LEAST = {
 
 
 def check_numbers(config: Settings) -> None:
-    """Refuse meaningless numbers; None stands for a default."""
+    """Raise an error for numbers out of range; None stands for a default."""
     for name, least in _LEAST.items():
         if getattr(config, name) is not None:
             validation.whole_number(name, getattr(config, name), least=least)
@@ -56,13 +56,13 @@ def check_numbers(config: Settings) -> None:
 
 
 def check_world(config: Settings) -> None:
-    """Refuse what a third-party environment does not support."""
+    """Raise an error for settings that third-party environments do not support."""
     if is_foreign(config.env) and config.devices != 1:
         raise UsageError(f"{config.env} steps in Python, on one device: devices must be 1, not {config.devices}.")
 
 
 def check_fits_world(config: Settings, world: Any) -> None:
-    """Refuse ways of learning that only some environments allow."""
+    """Raise an error for settings that this environment, once it is built, does not support."""
     _check_newcomers(config, world.num_agents)
     _check_masks(config, world)
     _check_branches(config, world)
@@ -88,7 +88,7 @@ def _check_branches(config: Settings, world: Any) -> None:
 
 
 def _able(config: Settings, name: str) -> list[str]:
-    """Return what can choose in several dimensions, of the same kind as a part that cannot."""
+    """Return alternatives to a part, such as "method NAME", that can choose actions of several dimensions."""
     kind = name.partition(" ")[0]
     if kind == "method":
         return [each for each, entry in METHODS.items() if entry.learner.handles_branches]
@@ -100,7 +100,7 @@ def _able(config: Settings, name: str) -> list[str]:
 
 
 def _parts_of(config: Settings) -> dict[str, Any]:
-    """Return the parts that choose actions, by their names."""
+    """Return the parts that choose actions, by kind and name."""
     return {
         f"method {config.method}": config.entry.learner,
         f"exploration {config.exploration_kind}": EXPLORATIONS[config.exploration_kind].kind,
@@ -128,7 +128,7 @@ def _check_newcomers(config: Settings, num_agents: int) -> None:
 
 
 def check_periods(config: Settings) -> None:
-    """Check that all periods are multiples of a chunk, since chunks of one length are compiled once."""
+    """Check that all periods are multiples of a chunk: if all chunks have the same length, they are compiled once."""
     if config.episodes % config.round_episodes:
         raise UsageError(
             f"episodes must be a multiple of num_envs ({config.round_episodes}), not {config.episodes}: "

@@ -23,7 +23,7 @@ from consmarl.json_files import parse_json_object, read_json_object
 
 @dataclass(frozen=True)
 class TrainConfig(Settings):
-    """Everything that determines what a run does, validated."""
+    """All settings of a run, validated."""
 
     def __post_init__(self) -> None:
         """Convert values to their types, and check everything that can be checked without building anything."""
@@ -36,18 +36,18 @@ class TrainConfig(Settings):
 
     @property
     def name(self) -> str:
-        """A name for the run that distinguishes it from others."""
+        """A name for the run, made of its environment, its method and the settings that were changed."""
         return run_name(self)
 
     def resolved(self, world: Any = None) -> "TrainConfig":
-        """Return a copy with a value for every setting of its method; those that were open are named in `by_default`.
+        """Return a copy with a value for every setting of its method; those that were None are named in `by_default`.
 
-        A third-party environment is not built for this: what depends on one stays open until `world` is given.
+        A third-party environment is not built for this: settings that depend on one stay None until `world` is given.
         """
         return resolved(self, world)
 
     def trainer(self) -> AnyTrainer:
-        """Build the run's parts."""
+        """Build the environment and the trainer of the run."""
         return build_trainer(self)
 
     def to_json(self) -> str:
@@ -58,11 +58,11 @@ class TrainConfig(Settings):
     def from_json(
         cls, text: str | bytes, *, trust: Trust = False, file: str = "the configuration", is_run: bool = False
     ) -> "TrainConfig":
-        """Read a configuration written by `to_json` or by hand; `file` names it in messages.
+        """Read a configuration written by `to_json` or by hand; error messages refer to it as `file`.
 
         Third-party environments (`pettingzoo:MODULE`, `lbforaging:ID`) are programs, and one named in a text is not run
-        without the user's consent: `trainer` refuses it unless `trust` is True or exactly that id. What a run has
-        written (`is_run`) keeps its meaning, even if an older version wrote it.
+        without the user's consent: `trainer` raises an error unless `trust` is True or exactly that id. With `is_run`,
+        the configuration was written by a run, and keeps its meaning even if that was an older version.
         """
         config = from_settings(cls(), flat_settings(parse_json_object(text, file)), is_run=is_run)
         return dataclasses.replace(config, env=confirmed(config.env, trust, file))
@@ -80,16 +80,16 @@ class TrainConfig(Settings):
         return dataclasses.replace(config, env=confirmed(config.env, trust, str(path)))
 
     def trusted(self) -> "TrainConfig":
-        """Return a copy whose environment may be run although a file named it, because the user has agreed."""
+        """Return a copy whose environment may be run although only a file named it; the user must have agreed."""
         return dataclasses.replace(self, env=str(self.env))
 
     def with_options(self, options: Mapping[str, Any]) -> "TrainConfig":
         """Return a copy with other settings, by name: `episodes`, `share.temperature`; enums by their values.
 
-        Defaults that were filled in are kept unless they depend on what is changed; another method has others.
+        Defaults that were filled in are kept unless they depend on a changed setting, such as the method.
         """
         return with_options(self, options)
 
     def departing(self, names: Iterable[str]) -> "TrainConfig":
-        """Return a copy ready for changes to these settings: filled-in defaults that depend on them are reset."""
+        """Return a copy in which these settings can be changed: filled-in defaults that depend on them are reset."""
         return departing(self, names)

@@ -1,7 +1,7 @@
-"""Defaults of settings, which depend on method, preset, environment and length of the run.
+"""Defaults of settings, which depend on the method, preset, environment and length of the run.
 
-A run records the resolved values, so that it stays the same run when a later version has other defaults. The names of
-settings that were left open are recorded next to them, in `by_default`.
+A run records the resolved values, so that later versions with other defaults do not change it. The names of settings
+that the user left at None are recorded next to them, in `by_default`.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from consmarl.training.parts import RunParts
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
-# Settings that defaults of others depend on.
+# Settings that the defaults of other settings depend on.
 DECIDING = frozenset(
     {
         "method", "env", "set", "preset", "episodes", "sharing", "num_envs", "report_every", "share.budget_requests",
@@ -37,10 +37,10 @@ DECIDING = frozenset(
 
 
 def resolved(config: SettingsT, world: Any = None) -> SettingsT:
-    """Return the configuration with every setting of its method, and the names of those that were open.
+    """Return a copy with a value for every setting of its method; those that were None are named in `by_default`.
 
-    A third-party environment is not built for this. What depends on one (answers that agents may give, and how long
-    ga-comm explores) stays open until `world` is given.
+    A third-party environment is not built for this. Settings that depend on one (answers that agents may give, and how
+    long ga-comm explores) stay None until `world` is given.
     """
     if world is None and not is_foreign(config.env):
         world = make(config.env, **settings_from(config.set))
@@ -57,9 +57,9 @@ def with_options(config: SettingsT, options: Mapping[str, Any]) -> SettingsT:
 
 
 def departing(config: SettingsT, names: Iterable[str]) -> SettingsT:
-    """Return a configuration that is about to be changed in these settings.
+    """Return a copy in which these settings can be changed.
 
-    They no longer count as defaults. If defaults of other settings depend on one of them, those are reset.
+    They no longer count as defaults. If defaults of other settings depend on one of them, all defaults are reset.
     """
     if not config.by_default:
         return config
@@ -71,7 +71,7 @@ def departing(config: SettingsT, names: Iterable[str]) -> SettingsT:
 
 
 def check_names(config: Settings) -> None:
-    """Refuse names in `by_default` of settings that cannot be left open."""
+    """Raise an error if `by_default` names a setting that cannot be None."""
     if not config.by_default:
         return
     can_be_open = [name for name, value in every_setting(type(config)()).items() if value is None]
@@ -81,7 +81,7 @@ def check_names(config: Settings) -> None:
 
 
 def _defaults(config: Settings, world: Any) -> dict[str, Any]:
-    """Return all settings that can be left open, with their values or defaults; None if there is none (yet)."""
+    """Return all settings that can be None, with their values or defaults; None if these are unknown so far."""
     return {
         "sharing": config.sharing_kind,
         "exploration": config.exploration_kind,
@@ -98,7 +98,7 @@ def _defaults(config: Settings, world: Any) -> dict[str, Any]:
 
 def _epsilon(config: Settings, world: Any) -> dict[str, Any]:
     schedule = config.epsilon(1 if world is None else world.episode_limit)
-    # independent of the length of episodes
+    # known without the environment if it does not depend on the length of episodes
     is_known = world is not None or schedule.anneal_steps == config.epsilon(2).anneal_steps
     return {
         "epsilon_start": schedule.start,
@@ -109,7 +109,7 @@ def _epsilon(config: Settings, world: Any) -> dict[str, Any]:
 
 
 def learners_own(config: Settings) -> dict[str, Any]:
-    """Return the method's learning settings unless preset or user override them.
+    """Return the defaults of the method's learning settings, which preset and user can override.
 
     In environments with `acts_as_one`, agents share weights and learn from the team's reward.
     """
@@ -133,7 +133,7 @@ def learners_own(config: Settings) -> dict[str, Any]:
 
 
 def _of_sharing(config: Settings, world: Any) -> dict[str, Any]:
-    """Return every option of the mechanism and of its way to count, as they are built for this run."""
+    """Return every option of the mechanism and of its way to count, with their values in this run."""
     config = _with_counting(config, world)
     mechanism: Any = config.mechanism
     options = {name: getattr(mechanism, name) for name in SHARINGS[config.sharing_kind].options}
@@ -145,7 +145,7 @@ def _of_sharing(config: Settings, world: Any) -> dict[str, Any]:
 
 
 def _with_counting(config: Settings, world: Any) -> Settings:
-    """Return the configuration with a way to count, unless it depends on an environment that is not there yet."""
+    """Return the configuration with a way to count that fits the environment; unchanged without an environment."""
     mechanism = config.mechanism
     if world is None or not isinstance(mechanism, Mechanism):
         return config
@@ -154,5 +154,5 @@ def _with_counting(config: Settings, world: Any) -> Settings:
 
 
 def _of_exploration(config: Settings) -> dict[str, Any]:
-    """Return every option of the exploration."""
+    """Return every option of the exploration with its default."""
     return defaults_of(EXPLORATIONS[config.exploration_kind].kind)

@@ -1,4 +1,4 @@
-"""Explorations, by name."""
+"""The explorations by name, and their options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Limits on numbers that their types do not express."""
+"""Upper limits on numbers of episodes."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def num_evaluated(name: str, value: object) -> int:
 
 
 def check_steps(episodes: int, num_envs: int, world: Any) -> None:
-    """Refuse a run with too many steps: compiled code counts them in 32 bits, which would overflow."""
+    """Raise an error if a run has too many steps: compiled code counts them in 32 bits, which would overflow."""
     most = validation.MOST_WHOLE // world.episode_limit - num_envs  # a round looks ahead by its own length
     if most < num_envs:
         raise UsageError(f"num_envs can be at most {(most + num_envs) // 2:,} in {world.id}, not {num_envs:,}.")

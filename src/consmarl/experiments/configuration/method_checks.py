@@ -1,4 +1,4 @@
-"""Which settings apply to a method, and which do not."""
+"""Check that a run's settings apply to its method, and that it is long enough to learn and share."""
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.as_json import every_setting
@@ -16,7 +16,7 @@ _NO_CHOICE = {
 
 
 def check_method(config: Settings) -> None:
-    """Refuse settings that the method does not have, or that are incompatible with it."""
+    """Raise an error for settings that the method does not have, or that are incompatible with it."""
     entry, name = config.entry, config.method
     with_values = ", ".join(method for method, each in METHODS.items() if each.is_value_based)
     if not entry.is_value_based and config.shares_knowledge:
@@ -43,7 +43,7 @@ def check_method(config: Settings) -> None:
 
 
 def why_nobody_shares(config: Settings) -> str | None:
-    """Return a sentence if a run ends before sharing starts; None if it does not, or if nobody shares."""
+    """Return a warning if a run ends before sharing starts; None if it does not, or if nobody is to share."""
     start, episodes = config.sharing_start, config.episodes
     if start is None or not never_begins(start, episodes):
         return None
@@ -57,7 +57,7 @@ def why_nobody_shares(config: Settings) -> str | None:
 
 
 def why_nobody_learns(config: Settings, episode_limit: int) -> str | None:
-    """Return a sentence if a run never has enough in replay to learn from; None if it does."""
+    """Return a warning if replay never holds enough episodes for learning to start; None otherwise."""
     if config.entry.learner.is_on_policy:
         return None
     there = every_setting(resolved(config))

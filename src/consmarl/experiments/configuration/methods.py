@@ -1,4 +1,4 @@
-"""The methods by name: a learner, and the sharing mechanism that goes with it."""
+"""The methods by name: each has a learner and a sharing mechanism."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from consmarl.options import OptionField, Options, check_options, joined, option
 from consmarl.registry import Registry, check_record, home_of
 from consmarl.training.exploration import LinearSchedule
 
-# Settings of learning from replay, under the training loop's names; methods without replay have none of them.
+# Settings of learning from replay, named as in the training loop; methods without replay have none of them.
 OF_LOOP = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
 OF_REPLAY = (*OF_LOOP, "coverage_after")
-# Settings of learners that a run has under the same names, besides its optimiser; a learner may lack some.
+# Settings of learners that are also settings of a run, under the same names; a learner may lack some of them.
 COMMON = ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit", "weights", "reward_of")
 _NO_OPTIONS = ("spec", "optimiser", *COMMON)
 
 
 def paper_epsilon(episode_limit: int) -> LinearSchedule:
-    """Return the paper's schedule: from 1 to 0.05 in 50,000 steps, however long episodes are."""
+    """Return the paper's schedule: from 1 to 0.05 in 50,000 steps, whatever the length of episodes."""
     del episode_limit
     return LinearSchedule(1.0, 0.05, 50_000)
 
@@ -83,7 +83,7 @@ def register_method(
     weights_by_world: bool = False,
     epsilon: Callable[[int], LinearSchedule] = paper_epsilon,
 ) -> None:
-    """Register a learner as a method: on the command line, in configurations, sweeps and reports.
+    """Register a learner as a method, for use on the command line and in configurations, sweeps and reports.
 
     `learner` is a frozen dataclass derived from `learners.interface.Learner`; most derive from `TDLearner` or `IQL`.
     Fields that other methods do not have become options `--learn.NAME`, described by the strings below them. `sharing`
@@ -100,7 +100,7 @@ def register_method(
 
 
 class LearnOptions(Options):
-    """Options of methods that override preset and method."""
+    """Options of methods that override the defaults of preset and method."""
 
     group = "learn"
 

@@ -1,4 +1,4 @@
-"""A distinctive name for a run: its environment, its method, and the settings that differ from their defaults."""
+"""Make a distinctive name for a run from its environment, its method, and the settings that differ from defaults."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ from typing import Any
 from consmarl.experiments.configuration.as_json import every_setting
 from consmarl.experiments.configuration.schema import Settings
 
-LONGEST = 120  # characters; most file systems allow 255 bytes, and files inside have names, too
+LONGEST = 120  # characters; most file systems allow 255 bytes, and the names of files inside need some, too
 _HAS_A_PLACE = ("method", "env", "set", "seed", "preset", "sharing", "exploration")
 _LEFT_OUT = re.compile(r"[\s()\[\]'\"]")  # dropped from values: (9, 9) becomes 9,9
 _UNSAFE = re.compile(r"[^\w.,=+-]", re.ASCII)
@@ -24,7 +24,7 @@ def run_name(config: Settings) -> str:
 
 
 def departures(config: Settings) -> list[str]:
-    """Return the settings that differ from their defaults as NAME=VALUE, except those always in the name."""
+    """Return the settings that differ from their defaults as NAME=VALUE, except those in _HAS_A_PLACE."""
     usual = every_setting(type(config)())
     names = [name for name in usual if name not in _HAS_A_PLACE and name not in config.by_default]
     there = every_setting(config)
@@ -38,7 +38,7 @@ def _shown(value: Any) -> str:
 
 
 def _safe(told: str) -> str:
-    """Return a name without problematic characters; a hash distinguishes names that become too long or equal."""
+    """Return a name without problematic characters; if it had to be changed or cut, a hash keeps it distinct."""
     short = _LEFT_OUT.sub("", told)
     safe = _UNSAFE.sub("_", short)
     if safe == short and len(safe) <= LONGEST:

@@ -11,12 +11,12 @@ _SCIENTIFIC = re.compile(r"[+-]?\d+[eE]\+?\d{1,2}")
 
 
 def setting_name(text: str) -> str:
-    """Return a setting's name as the code spells it; help uses hyphens, and both are accepted."""
+    """Return a setting's name as in the code, with underscores; help texts use hyphens, and both are accepted."""
     return text.replace("-", "_")
 
 
 def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Read NAME=VALUE pairs; a value is a Python literal, or else a string."""
+    """Return the settings in NAME=VALUE pairs; a value that is not a Python literal is a string."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         text, equals, value = pair.partition("=")
@@ -30,7 +30,7 @@ def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def spelled_alike(pairs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return NAME=VALUE pairs with the names as the code spells them."""
+    """Return NAME=VALUE pairs with names as in the code, with underscores."""
     parts = [pair.partition("=") for pair in pairs]
     return tuple(f"{setting_name(name)}{equals}{value}" for name, equals, value in parts)
 
@@ -42,6 +42,6 @@ def _literal(text: str) -> Any:
             value = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return text
-    # whole numbers may be written as 1e4, but not as fractions
+    # 1e4 counts as a whole number, but 10000.0 does not
     is_whole = isinstance(value, float) and value.is_integer() and _SCIENTIFIC.fullmatch(text) is not None
     return int(value) if is_whole else value

@@ -1,9 +1,9 @@
 """The presets: settings that belong together.
 
-Settings of a preset here apply to all methods that have action values and the setting in question. An environment may
-set more for a preset (`Environment.presets`), which overrides these; user settings override both. Everything else is
-left to the method, whose learner's defaults are the paper's. The sharing settings of a preset are defined in
-`sharing/`, where they can be used without the rest.
+The settings listed here apply to all methods that have action values and the setting in question. An environment may
+define more for a preset (`Environment.presets`), which override these; user settings override both. All other settings
+keep the defaults of the method's learner, which are the paper's. The sharing settings of a preset are defined in
+`sharing/`, where they can be used without the other settings.
 
 docs/guide/presets.md shows the resulting values; after a change, update its table with
 `python docs/make_preset_table.py`.
@@ -26,16 +26,16 @@ class PresetEntry(NamedTuple):
     """A preset's description and settings."""
 
     summary: str
-    # for all methods that have action values and the setting; named as in TrainConfig, and `learn.NAME`; with
-    # `if_sharing.` in front for teams that share, and `if_taught.` for newcomers among experts
+    # Names are those of TrainConfig, including `learn.NAME`. A setting with the prefix `if_sharing.` applies only to
+    # teams that share, and one with `if_taught.` only to newcomers among experienced teachers.
     settings: Mapping[str, Any]
 
 
-# A preset may set anything that can be left open, except periods and settings that decide which others apply.
+# A preset may set all settings that can be None, except periods and settings that decide which others apply.
 NOT_FOR_PRESETS = frozenset({"sharing", "report_every", "evaluate_every", "checkpoint_every"})
 
-# Settings with one of these in front of their names hold only where agents share, "if_sharing.epsilon_anneal_steps", or
-# where newcomers share with experienced teachers.
+# Prefixes of settings that apply only if agents share ("if_sharing.epsilon_anneal_steps"), or only if newcomers share
+# with experienced teachers.
 IF_SHARING, IF_TAUGHT = "if_sharing.", "if_taught."
 
 PRESETS: dict[Preset, PresetEntry] = {
@@ -60,9 +60,9 @@ PRESETS: dict[Preset, PresetEntry] = {
 
 
 def settings_of(preset: Preset, method: str, sharing: str, env: str, *, is_taught: bool = False) -> dict[str, Any]:
-    """Return what a preset sets for a method with this sharing in an environment.
+    """Return the settings of a preset for a method with this sharing mechanism in an environment.
 
-    `is_taught` says that newcomers share with experienced teachers.
+    `is_taught` says whether newcomers share with experienced teachers.
     """
     entry = METHODS[method]
     if not entry.is_value_based:
@@ -75,7 +75,7 @@ def settings_of(preset: Preset, method: str, sharing: str, env: str, *, is_taugh
 
 
 def _chosen(settings: Mapping[str, Any], cases: Iterable[str]) -> dict[str, Any]:
-    """Return the settings that always hold, and in their place those of the given cases; later cases win."""
+    """Return the unconditional settings, overridden by those of the given cases; later cases take precedence."""
     found = {name: value for name, value in settings.items() if not name.startswith((IF_SHARING, IF_TAUGHT))}
     for case in cases:
         found |= {name.removeprefix(case): value for name, value in settings.items() if name.startswith(case)}

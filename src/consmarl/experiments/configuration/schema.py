@@ -1,7 +1,8 @@
-"""The settings of a run: names, types and descriptions, and what follows from them without building anything.
+"""The settings of a run: names, types and descriptions, and values derived from them without building anything.
 
-Each setting names the source of its default: [P] the paper's table, [C] the authors' code, [ours]. The preset
-`recommended` has different ones, all ours: `presets`. None leaves a setting to preset, method, environment and length.
+Each description names the source of the default: [P] the paper's table, [C] the authors' code, [ours]. The preset
+`recommended` has different defaults, all ours: see `presets`. For a setting that is None, the preset, method,
+environment and length of the run decide.
 """
 
 import dataclasses
@@ -26,19 +27,19 @@ from consmarl.sharing.options import Preset
 from consmarl.training.exploration import LinearSchedule
 
 USUAL_ENVS = 4  # episodes side by side
-# Preset settings meant for long runs: `round_episodes` and `sharing_start` fit them to the run.
+# Preset settings meant for long runs; `round_episodes` and `sharing_start` adapt them to the run's length.
 FITTED = frozenset({"num_envs", "share.start_episode"})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that determines what a run does; `config.TrainConfig` checks that it is consistent."""
+    """All settings of a run; `config.TrainConfig` checks that they are consistent."""
 
     method: Annotated[str, OneOf(METHODS)] = "iql"
     """How to learn and share; `consmarl list` describes each. adhoc-td and cons learn like iql."""
     env: str = "pgm-3ag"
-    """World to learn in; `consmarl list` shows them. Others' are jaxmarl:NAME, jumanji:NAME, pettingzoo:MODULE and
-    lbforaging:ID."""
+    """Environment to learn in; `consmarl list` shows ours. Those of other packages are jaxmarl:NAME, jumanji:NAME,
+    pettingzoo:MODULE and lbforaging:ID."""
     set: tuple[str, ...] = ()
     """Parameters of the environment, such as num_agents=4 grid=9,9."""
     episodes: int = 40_000
@@ -46,8 +47,8 @@ class Settings:
     seed: int = 0
     """Random seed; the same seed gives bit-identical results."""
     preset: Preset = Preset.RECOMMENDED
-    """Settings that belong together: as in the paper, as in the authors' code, or what learns best here [ours:
-    recommended]. Other options override it."""
+    """Settings that belong together: those of the paper, of the authors' code, or those that learn best here [ours:
+    recommended]. Other options override them."""
     sharing: Annotated[str | None, OneOf(SHARINGS)] = None
     """How to share knowledge, with any method but ga-comm [ours: the mechanism of the method]."""
     share: ShareOptions = field(default_factory=ShareOptions)
@@ -99,9 +100,9 @@ class Settings:
     bootstrap_time_limit: bool | None = None
     """Whether to bootstrap when an episode only ran out of time [P: no]."""
     num_envs: int | None = None
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events. Environments that
-    step in Python use one process for each core then [ours: 4, fewer if `episodes` is not divisible by it, and 1 if the
-    environment steps in Python or the method has no replay]."""
+    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events. If there are
+    several, environments that step in Python use one process per core [ours: 4, fewer if `episodes` is not divisible by
+    it, and 1 if the environment steps in Python or the method has no replay]."""
     report_every: int | None = None
     """Episodes between rows of metrics; the other periods are multiples of it [ours: a 200th of the run, at most
     200]."""
@@ -125,12 +126,12 @@ class Settings:
     newcomers: tuple[int, ...] = ()
     """Agents that learn among `teachers`, or whose seats are taken over at `join` [ours: agent 0]."""
     join: int = 0
-    """Episodes after which newcomers take their seats and start from scratch among agents that go on learning [ours: 0,
+    """Episodes after which newcomers take their seats and start from scratch among agents that keep learning [ours: 0,
     nobody joins]."""
     devices: int = 1
     """Devices that the run's agents are distributed over [ours]."""
     by_default: Annotated[tuple[str, ...], tyro.conf.Fixed, tyro.conf.Suppress] = field(default=(), compare=False)
-    """Settings that were not set and have their defaults filled in; kept by `resolved`."""
+    """Settings that the user did not set and whose defaults `resolved` has filled in."""
 
     def __post_init__(self) -> None:
         """Convert values to their types."""
@@ -143,7 +144,7 @@ class Settings:
 
     @property
     def sharing_kind(self) -> str:
-        """The sharing mechanism: `sharing`, or the method's own."""
+        """The name of the sharing mechanism: `sharing`, or the method's own."""
         return self.sharing or self.entry.sharing
 
     @property
@@ -156,35 +157,35 @@ class Settings:
         return self.entry.has_setting(name, self.sharing_kind, self.exploration_kind)
 
     def experts(self, num_agents: int) -> tuple[int, ...]:
-        """Return which agents of a team of this size are experienced from the start."""
+        """Return the agents of a team of this size that are experienced from the start."""
         if not self.teachers:
             return ()
         return tuple(agent for agent in range(num_agents) if agent not in self.those_new)
 
     @property
     def those_new(self) -> tuple[int, ...]:
-        """The agents that are new, from the start or later; none if all start together."""
+        """The newcomers, who join at the start or at `join`; empty if all agents start together."""
         return (self.newcomers or (0,)) if self.teachers or self.join else ()
 
     @property
     def by_preset(self) -> dict[str, Any]:
-        """What the preset sets for this method in this environment, whether or not the user has set it as well."""
+        """The preset's settings for this method in this environment, including any that the user has overridden."""
         return settings_of(self.preset, self.method, self.sharing_kind, self.env, is_taught=bool(self.teachers))
 
     @property
     def exploration_kind(self) -> str:
-        """The exploration: `exploration`, or that of preset or method."""
+        """The name of the exploration: `exploration`, or the default of preset or method."""
         own = "epsilon-greedy" if self.entry.is_value_based else "policy"
         return self.exploration or str(self.by_preset.get("exploration", own))
 
     def with_preset(self) -> Self:
-        """Return a copy with the preset's values for open settings, except those that must fit the run's length."""
+        """Return a copy with the preset's values for settings that are None, except those that depend on the length."""
         there = every_setting(self)
         found = {name: value for name, value in self.by_preset.items() if there[name] is None and name not in FITTED}
         return changed(self, found) if found else self
 
     def epsilon(self, episode_limit: int) -> LinearSchedule:
-        """Return the exploration schedule for an environment with this many steps per episode."""
+        """Return the exploration schedule for an environment with at most this many steps per episode."""
         there = self.with_preset()
         own = {"start": there.epsilon_start, "end": there.epsilon_end, "anneal_steps": there.epsilon_anneal_steps}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
@@ -203,7 +204,7 @@ class Settings:
 
     @property
     def mechanism(self) -> Sharing:
-        """The sharing mechanism, with all its options."""
+        """The sharing mechanism, built with all its options."""
         share = self.with_preset().share.changed({"start_episode": self.sharing_start})
         return share.mechanism(self.sharing_kind, self.preset)
 

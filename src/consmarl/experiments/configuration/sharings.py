@@ -31,11 +31,11 @@ class SharingEntry:
         return option_names(self.mechanism)
 
     def has(self, option: str) -> bool:
-        """Return whether this is an option of the mechanism or of a way to count that it can use."""
+        """Return whether this is an option of the mechanism, or of a way to count if the mechanism counts."""
         return option in self.options or ("counting" in self.options and option in counting_options())
 
     def build(self, preset: Preset, **options: Any) -> Sharing:
-        """Build it with the settings of a preset, overridden by options."""
+        """Build the mechanism with the settings of a preset, overridden by options."""
         if issubclass(self.mechanism, Mechanism):
             return self.mechanism.preset(preset, **options)
         return self.mechanism(**options)
@@ -49,7 +49,7 @@ def register_sharing(name: str, mechanism: type[Sharing], summary: str = "") -> 
 
     `mechanism` is a frozen dataclass derived from `sharing.interface.Sharing`. Most derive from `Mechanism`, which
     handles counting, asking and budgets, or from `Cons`. Its fields become options `--share.NAME`, described by the
-    strings below them. `PRESETS` of a `Mechanism` has the presets' differences from the fields' defaults.
+    strings below them. `PRESETS` of a `Mechanism` holds the values in which presets differ from the fields' defaults.
     """
     what = f"the sharing mechanism {name!r}"
     check_record(what, mechanism, Sharing)
@@ -76,9 +76,9 @@ class ShareOptions(Options):
         return mechanisms | counting_options()
 
     def start(self, kind: str, preset: Preset, episodes: int, usual: int | None = None) -> int | None:
-        """Return the episode after which sharing starts; None if nobody shares or the mechanism has no start.
+        """Return the episode after which sharing starts; None if nobody shares or the mechanism has no such option.
 
-        `usual` is the start in a long run, by default the mechanism's in this preset.
+        `usual` is the start in a long run, by default that of the mechanism with this preset.
         """
         if "start_episode" not in SHARINGS[kind].options:
             return None
@@ -90,7 +90,7 @@ class ShareOptions(Options):
         return usual if preset is Preset.PAPER else fitted_start(usual, episodes)
 
     def mechanism(self, kind: str, preset: Preset) -> Sharing:
-        """Build the mechanism; options of a way to count apply as soon as there is one."""
+        """Build the mechanism; options of counting are ignored unless a way to count is set."""
         given, entry = self.given(), SHARINGS[kind]
         for name in given:
             if not entry.has(name):

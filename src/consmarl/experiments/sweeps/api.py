@@ -33,10 +33,11 @@ def sweep(
     """Run methods × environments × seeds × options, or a study of the paper; finished runs are not repeated.
 
     `options` are settings of all runs, named as in `TrainConfig`: {"episodes": 4000, "share.temperature": 0.3}. `vary`
-    maps settings to several values each; `set` are parameters of the environments. A `study` defines all of these, and
-    its seeds unless others are given. Runs are written to `out`, by `workers` processes at once or on a Ray cluster.
+    maps settings to several values each; `set` holds parameters of the environments. A `study` has its own methods,
+    environments and varied settings, and its own seeds unless others are given. Runs are written to `out`, by `workers`
+    parallel processes or on a Ray cluster.
 
-    The result has a row per run: `sweep(...).runs[0].result["return"]`.
+    The result lists all runs: `sweep(...).runs[0].result["return"]`.
     """
     planned = _planned(tuple(methods), tuple(envs), tuple(seeds), options, vary, set, study, scale)
     place = Path(out) if out is not None else default_directory(study, scale, tuple(map("=".join, _pairs(options))))

@@ -22,7 +22,7 @@ from consmarl.experiments.sweeps.sweep_file import sweep_from_file
 
 
 def sweep(request: SweepRequest) -> int:
-    """Run what is missing; return 0 if all runs are finished, 130 if it was stopped, and 1 if some runs failed."""
+    """Execute the missing runs; return 0 if all runs are finished, 130 if the sweep was stopped, 1 if runs failed."""
     runs = runs_of(request)
     out = request.out or default_directory(request.study, request.scale, request.options)
     workers = workers_for(request.workers, request.ray)
@@ -39,27 +39,27 @@ def sweep(request: SweepRequest) -> int:
 
 
 def carried_out(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
-    """Check the plan, then execute the runs that are missing."""
+    """Check the plan, execute the runs that are missing, and return the outcome of all."""
     try:
         check(runs, out)
         _warn_of_silence(runs)
-        tell_if_not_kept()  # the workers do the same, but unseen
+        tell_if_not_kept()  # the workers print this, too, but into their logs
         return conduct(runs, out, workers)
     finally:
         workers.close()
 
 
 def check(runs: list[PlannedRun], out: Path) -> None:
-    """Find mistakes before the first run rather than an hour into the sweep; nothing is compiled or written."""
+    """Raise an error now if a run cannot be built or `out` is not writable; nothing is compiled or written."""
     for run in runs:
         run.config.trainer()
-    place = next(each for each in (out, *out.parents) if each.exists())  # where the directory is or would be created
+    place = next(each for each in (out, *out.parents) if each.exists())  # `out`, or where it would be created
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise UsageError(f"cannot write to {out}: {place} is not a writable directory.")
 
 
 def runs_of(request: SweepRequest) -> list[PlannedRun]:
-    """Return the requested runs."""
+    """Return the runs that a request describes: of a study, of a sweep file, or of methods × environments × seeds."""
     by_hand = [name for name in ("methods", "envs", "vary", "set") if getattr(request, name)]
     for other, brought in (("study", by_hand), ("config", [name for name in by_hand if name != "envs"])):
         if getattr(request, other) is not None and brought:
@@ -91,7 +91,7 @@ def runs_of(request: SweepRequest) -> list[PlannedRun]:
 
 
 def default_directory(study: str | None, scale: float, options: tuple[str, ...]) -> Path:
-    """Return a sweep's directory; studies share one, as they share runs."""
+    """Return the default directory of a sweep; studies share one, since some of their runs are the same."""
     if study is None:
         return Path("runs") / "sweep"
     parts = ["paper", *([] if scale == 1 else [f"scale-{scale:g}"]), *spelled_alike(options)]
@@ -112,19 +112,19 @@ def workers_for(workers: int | None, ray: str | None) -> Workers:
 
 
 def with_seeds(planned: Sweep, seeds: tuple[int, ...]) -> Sweep:
-    """Return a sweep with other seeds."""
+    """Return a copy of a sweep with other seeds."""
     return Sweep(planned.envs, planned.variants, seeds, planned.base)
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """Read 0.1,0.3 as two values, and likewise words separated by commas."""
+    """Return the values in the value of a `vary` setting, which are separated by commas: 0.1,0.3 or words."""
     if isinstance(value, tuple | list):
         return tuple(value)
     return tuple(value.split(",")) if isinstance(value, str) else (value,)
 
 
 def _warn_of_silence(runs: list[PlannedRun]) -> None:
-    """Warn of runs that will end before sharing starts, once for all seeds."""
+    """Print a warning about runs that will end before sharing starts, once for all seeds."""
     found: dict[tuple[str, str], None] = {}
     for run in runs:
         if sentence := why_nobody_shares(run.config):

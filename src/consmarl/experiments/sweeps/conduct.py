@@ -1,4 +1,4 @@
-"""Execute a sweep: hand out the missing runs, watch them, and report failures."""
+"""Execute a sweep: give the missing runs to workers, show their progress, and report failures."""
 
 import signal
 import threading
@@ -26,12 +26,12 @@ SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Workers(Protocol):
-    """Something that executes runs."""
+    """Workers that execute runs, on this machine or a cluster."""
 
     description: str
 
     def has_room(self) -> bool:
-        """Whether another run can start."""
+        """Return whether another run can start."""
 
     def start(self, job: Job) -> None:
         """Start a run."""
@@ -85,7 +85,7 @@ class SweepResult:
 
 
 def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
-    """Execute the runs that are missing: finished ones stay as they are, interrupted ones are resumed."""
+    """Execute the missing runs and return the outcome of all: finished runs are skipped, interrupted ones resumed."""
     check_against(out, runs)
     with held(out, "a sweep"):
         views = [RunView(run.name, out / run.name, run.config.episodes) for run in runs]
@@ -115,7 +115,7 @@ def conduct(runs: list[PlannedRun], out: Path, workers: Workers) -> SweepResult:
 
 
 def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], screen: SweepScreen) -> None:
-    """Keep the workers busy until everything is done, or until interrupted."""
+    """Keep the workers busy until all jobs have ended; after an interrupt, start no more and stop those running."""
     queue, num_running = list(jobs), 0
     with _first_interrupt() as interrupt:
         is_stopping = False
@@ -129,7 +129,7 @@ def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], scre
                 job = queue.pop(0)
                 try:
                     workers.start(job)
-                except UsageError as error:  # e.g. no disk space for its log; others may still work
+                except UsageError as error:  # e.g. no disk space for its log; other runs may still work
                     views[job.name].end("failed", str(error))
                     screen.tell(views[job.name])
                     continue
@@ -145,7 +145,7 @@ def _work_off(jobs: list[Job], workers: Workers, views: dict[str, RunView], scre
 
 @contextmanager
 def _first_interrupt() -> Iterator[threading.Event]:
-    """Note the first Ctrl-C or SIGTERM; the next one has its usual effect."""
+    """Yield an event that the first Ctrl-C or SIGTERM sets; the next one has its usual effect."""
     noted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield noted

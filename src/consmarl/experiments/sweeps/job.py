@@ -1,4 +1,4 @@
-"""A run that a sweep hands to a worker, the worker's process, and how it ended."""
+"""A job (a run that a sweep gives to a worker), the worker's process, and its outcome."""
 
 import json
 import os
@@ -25,10 +25,10 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that a worker needs to know."""
+    """A run to execute, with everything that a worker needs."""
 
     name: str
-    out: Path  # absolute, as the worker may run elsewhere
+    out: Path  # absolute, since the worker may have another working directory
     config: str  # JSON
     label: str | None = None
     trust: str = ""  # the third-party environment that may be run: `environments.trust.passed_on`
@@ -36,7 +36,7 @@ class Job:
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))  # of the sweep
 
 
-# For a run without a core of its own: at this size, XLA's threads cost more than they gain.
+# For a run that is not pinned to a core: with networks of this size, XLA's threads cost more time than they save.
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
@@ -44,7 +44,7 @@ class WorkerProcess:
     """The process that executes a job."""
 
     def __init__(self, job: Job, core: int | None) -> None:
-        """Start it; its output goes to the run's log."""
+        """Start the process, pinned to `core` unless that is None; its output goes to the run's log."""
         self.job, self.core = job, core
         flags = {} if core is not None else {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {_ONE_THREAD}".strip()}
         with explained(job.out):
@@ -59,16 +59,16 @@ class WorkerProcess:
                     stdout=log,
                     stderr=log,
                     env=os.environ | flags | {"PYTHONPATH": python_path()},
-                    process_group=0 if os.name == "posix" else None,  # Ctrl-C goes to the sweep, which passes it on
+                    process_group=0 if os.name == "posix" else None,  # only the sweep receives Ctrl-C, and passes it on
                 )
         told = {"out": str(job.out), "config": job.config, "label": job.label, "trust": job.trust,
                 "plugins": job.plugins, "command": job.command}  # fmt: skip
-        # left open: the worker exits when this process does
+        # standard input stays open; the worker exits when it closes, i.e. when this process ends
         _input(self.process).write(json.dumps(told | {"core": core}).encode() + b"\n")
         _input(self.process).flush()
 
     def outcome(self) -> Outcome | None:
-        """Return how it ended, or None while it runs."""
+        """Return the outcome, or None while the process is running."""
         code = self.process.poll()
         if code is None:
             return None
@@ -82,7 +82,7 @@ class WorkerProcess:
 
 
 def outcome_of(out: Path, code: int) -> Outcome:
-    """Interpret a process's exit code."""
+    """Return the outcome of a run in `out` whose process ended with this exit code."""
     if code == 0:
         return Outcome("finished")
     if code == 128 + signal.SIGINT:

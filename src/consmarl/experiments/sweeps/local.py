@@ -17,7 +17,7 @@ class LocalWorkers:
     """Processes, each pinned to its own core if the system supports it."""
 
     def __init__(self, num_workers: int | None = None) -> None:
-        """Use this many cores, or all; surplus workers share cores."""
+        """Use this many workers, by default one per core; if there are more workers than cores, none is pinned."""
         cores = usable_cores()
         can_pin = hasattr(os, "sched_setaffinity") and (num_workers or 1) <= len(cores)
         self._free: list[int | None] = list(cores[:num_workers]) if can_pin else [None] * (num_workers or len(cores))
@@ -25,7 +25,7 @@ class LocalWorkers:
         self.description = f"{len(self._free)} worker{'s' if len(self._free) > 1 else ''} on this machine"
 
     def has_room(self) -> bool:
-        """Whether another run can start."""
+        """Return whether another run can start."""
         return bool(self._free)
 
     def start(self, job: Job) -> None:
@@ -47,4 +47,4 @@ class LocalWorkers:
             worker.stop()
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no resources to release."""

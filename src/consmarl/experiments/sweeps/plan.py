@@ -26,11 +26,11 @@ _OWN = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One of the things that a sweep compares: settings and a name."""
+    """A named set of settings; a sweep compares several of them."""
 
     name: str  # in paths
     options: Mapping[str, Any] = field(default_factory=dict)
-    label: str | None = None  # in reports; None lets the report choose
+    label: str | None = None  # in reports; if None, the report chooses one
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Environments × variants × seeds, on top of common settings."""
+    """Environments × variants × seeds, with common settings."""
 
     envs: tuple[str, ...]
     variants: tuple[Variant, ...]
@@ -52,7 +52,7 @@ class Sweep:
     base: TrainConfig = field(default_factory=TrainConfig)
 
     def __post_init__(self) -> None:
-        """Check that there is something to run, and nothing twice."""
+        """Check that there are environments, variants and seeds, without duplicates."""
         for name in ("envs", "variants", "seeds"):
             values = [getattr(each, "name", each) for each in getattr(self, name)]
             if not values:
@@ -63,7 +63,7 @@ class Sweep:
             validation.whole_number("each seed", seed, least=0)
 
     def runs(self) -> list[PlannedRun]:
-        """Return the runs, ordered by seed, so that half a sweep can be compared, too."""
+        """Return the runs, ordered by seed, so that variants can be compared before the sweep is complete."""
         return [
             PlannedRun(
                 f"{env.replace(':', '-')}/{variant.name}/seed-{seed}",
@@ -77,7 +77,7 @@ class Sweep:
 def variants_of(
     methods: tuple[str, ...], vary: Mapping[str, tuple[Any, ...]], options: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Variant, ...]:
-    """Return methods × values of options, with common options; each method gets only those that it has."""
+    """Return methods × values of `vary`, with common `options`; each method gets only the options that it has."""
     refuse_own((*vary, *options))
     for name in vary:
         if name in options:
@@ -97,7 +97,7 @@ def variants_of(
 
 
 def refuse_own(names: Iterable[str], study: str | None = None) -> None:
-    """Refuse settings that the sweep sets itself: a run would contradict its directory's name."""
+    """Raise an error for settings that the sweep sets itself: a run would not match its directory's name."""
     for name in names:
         if name in _OWN and study is not None and name != "seed":
             raise UsageError(f"the study {study} has its own {name}: leave it out, or sweep without --study.")
@@ -106,7 +106,7 @@ def refuse_own(names: Iterable[str], study: str | None = None) -> None:
 
 
 def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options without those that do not apply to this method."""
+    """Return the options that apply to this method."""
     entry = METHODS[method]
     put_on = {"sharing": options["sharing"]} if "sharing" in options and entry.is_value_based else {}
     sharing = TrainConfig(method=method).with_options(put_on).sharing_kind
@@ -114,7 +114,7 @@ def fitting(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_against(out: Path, runs: list[PlannedRun]) -> None:
-    """Refuse to continue runs that were started with other settings."""
+    """Raise an error if a run in `out` was started with other settings than those planned."""
     for run in runs:
         if not (out / run.name / CONFIG).is_file():
             continue

@@ -20,7 +20,7 @@ RETRIES = 5  # of runs whose worker or node died
 
 
 def run_job(job: Job) -> Outcome:
-    """Execute a job on this node until it is done or a file in its directory asks it to stop."""
+    """Execute a job on this node until it ends, or is stopped by a file in its directory; return the outcome."""
     worker = None
     is_stopping = False
     while True:
@@ -44,7 +44,7 @@ def _reach(address: str) -> None:
 
 
 class RayWorkers:
-    """A Ray cluster's nodes."""
+    """Workers on the nodes of a Ray cluster."""
 
     def __init__(self, address: str) -> None:
         """Connect to the cluster at an address, or with "auto" to the one running here."""
@@ -68,7 +68,7 @@ class RayWorkers:
         self.description = f"a Ray cluster of {len(nodes)} nodes and {cores} cores"
 
     def has_room(self) -> bool:
-        """Return True: Ray has its own queue."""
+        """Return True, since Ray has its own queue."""
         return True
 
     def start(self, job: Job) -> None:
@@ -92,12 +92,12 @@ class RayWorkers:
                 yield job, Outcome("failed", f"lost by the cluster: {str(error).splitlines()[0]}")
 
     def stop(self) -> None:
-        """Ask all runs to save their state, through a file, since Ray does not interrupt running tasks."""
+        """Ask all runs, by creating a file, to save their state and stop; Ray does not interrupt running tasks."""
         for task, job in self._tasks.items():
             job.out.mkdir(parents=True, exist_ok=True)
             (job.out / STOP).touch()
             self._ray.cancel(task)  # keeps waiting tasks from starting
 
     def close(self) -> None:
-        """Leave the cluster running."""
+        """Disconnect from the cluster, which keeps running."""
         self._ray.shutdown()

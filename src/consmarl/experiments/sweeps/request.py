@@ -1,4 +1,4 @@
-"""A sweep as requested on the command line; quick to import, since help needs it."""
+"""A sweep as requested on the command line; quick to import, since the help of commands needs it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,4 +40,4 @@ class SweepRequest:
     ray: str | None = None
     """Run on a Ray cluster instead: its address, or auto."""
     dry_run: bool = False
-    """Only print what would be run, and report anything the sweep would refuse."""
+    """Only print the runs, and report errors that would keep the sweep from starting."""

@@ -1,4 +1,4 @@
-"""A sweep on the screen: a live table of all runs, or a line per run if there is no terminal."""
+"""Show a sweep on the screen: a live table of all runs, or a line per finished run if there is no terminal."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from rich.text import Text
 from consmarl.experiments.progress import duration
 from consmarl.experiments.sweeps.views import RunView, seconds_to_go
 
-LINES_BESIDE = 6  # left for title, summary and prompt
+LINES_BESIDE = 6  # of the screen, left for title, summary and prompt
 _STYLES = {
     "running": "bold", "compiling": "cyan", "failed": "bold red", "stopped": "yellow", "finished": "green",
     "waiting": "dim",
@@ -21,7 +21,7 @@ _ORDER = tuple(_STYLES)
 
 
 class SweepScreen:
-    """The table of a sweep."""
+    """The progress of a sweep on the screen."""
 
     def __init__(self, views: list[RunView], title: str) -> None:
         """Set the runs to show."""
@@ -52,7 +52,7 @@ class SweepScreen:
         self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
     def tell(self, view: RunView) -> None:
-        """Print a run's outcome if there is no table to show it."""
+        """Print the outcome of a run, unless the live table shows it."""
         if self._live is None:
             reached = f", return {view.row['return']:.2f}" if "return" in view.row else ""
             done = sum(not each.is_ahead for each in self._views)
@@ -60,7 +60,7 @@ class SweepScreen:
                      f"  ({done} of {len(self._views)}{self._to_go()})")  # fmt: skip
 
     def refresh(self) -> None:
-        """Read the runs' progress, at most every other second, and redraw."""
+        """Read the runs' progress and redraw the table, at most every two seconds."""
         if self._live is None or time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + 2.0
@@ -92,6 +92,6 @@ class SweepScreen:
         return Text(", ".join(f"{counts[state]} {state}" for state in _ORDER if counts[state]) + self._to_go())
 
     def _to_go(self) -> str:
-        """Return the estimated remaining time of the whole sweep, once it is known."""
+        """Return the estimated remaining time of the whole sweep as text; an empty string if it is unknown."""
         seconds = seconds_to_go(self._views) if any(view.is_ahead for view in self._views) else None
         return "" if seconds is None else f"; about {duration(seconds)} to go"

@@ -1,7 +1,7 @@
-"""The figures of the paper as data: which runs each needs, and how it is drawn.
+"""The studies, one per figure of the paper: which runs each needs, and how it is drawn.
 
 Numbers of episodes and seeds are from the authors' README and the paper [P, C]; neither gives any for FT-20 and
-FT-multi, for which we use those of FT. Seeds start at 10, the default in the authors' code.
+FT-multi, so these use the numbers of FT. Seeds start at 10, the default in the authors' code.
 """
 
 import enum
@@ -16,11 +16,11 @@ from consmarl.experiments.sweeps.plan import Sweep, Variant, fitting
 from consmarl.sharing.options import Preset
 
 FIRST_SEED = 10
-EPISODES_IN_STEPS_OF = 40  # so that a shortened run divides evenly into rounds and rows
+EPISODES_IN_STEPS_OF = 40  # so that the episodes of a shortened run divide evenly into rounds and rows
 
 
 class Plot(enum.Enum):
-    """What a figure shows."""
+    """The kind of a figure: learning curves, requests used, items, or weights of negative knowledge."""
 
     CURVE = "curve"
     BUDGET = "budget"
@@ -43,7 +43,7 @@ COMPARED = (CONS, I2Q, SEQL, GA_COMM, ADHOC_TD, IQL)
 
 @dataclass(frozen=True)
 class Study:
-    """One figure of the paper."""
+    """A figure of the paper and the runs that it needs."""
 
     name: str
     figure: int
@@ -57,7 +57,7 @@ class Study:
     metric: str = "evaluation_return"
 
     def sweep(self, scale: float = 1.0, options: Mapping[str, Any] | None = None) -> Sweep:
-        """Return its runs, shortened by `scale`, optionally with other settings."""
+        """Return the study's runs as a sweep, shortened by `scale`, optionally with other settings."""
         if self.env is None:
             raise UsageError(f"the study {self.name} needs no runs: `consmarl report --study {self.name}` draws it.")
         check_scale(scale)
@@ -66,7 +66,7 @@ class Study:
         return Sweep((self.env,), variants, tuple(range(FIRST_SEED, FIRST_SEED + self.num_seeds)), base)
 
     def description(self, scale: float = 1.0) -> dict[str, Any]:
-        """Return what a report needs to know, as plain JSON."""
+        """Return the facts that a report needs, as plain JSON."""
         command = f"consmarl sweep --study {self.name}" + ("" if scale == 1 else f" --scale {scale:g}")
         return {
             "name": self.name, "title": self.title, "figure": self.figure, "plot": self.plot.value,
@@ -78,18 +78,18 @@ class Study:
 
 
 def check_scale(scale: float) -> None:
-    """Check that a scale shortens a study rather than lengthens it."""
+    """Raise an error unless a scale is above 0 and at most 1."""
     if not 0 < scale <= 1:
         raise UsageError(f"scale must be above 0 and at most 1, such as 0.1, not {scale}.")
 
 
 def _with(variant: Variant, options: Mapping[str, Any]) -> Variant:
-    """Add other settings that the method has; the variant's own settings take precedence."""
+    """Return a variant with additional options, if its method has them; its own options take precedence."""
     return Variant(variant.name, fitting(variant.options["method"], options) | dict(variant.options), variant.label)
 
 
 def _shortened(base: TrainConfig, variant: Variant, scale: float) -> Variant:
-    """Shorten everything that is counted in episodes, steps or requests by the same factor."""
+    """Return a variant with all settings that are counted in episodes, steps or requests multiplied by `scale`."""
     config = base.with_options(variant.options)
     options = dict(variant.options)
     if scale != 1:
@@ -149,7 +149,7 @@ STUDIES = {study.name: study for study in _STUDIES}
 
 
 def find_study(name: str) -> Study:
-    """Return a study by name; for an unknown name, suggest the closest ones."""
+    """Return a study by name; the error for an unknown name suggests the closest ones."""
     if name not in STUDIES:
         raise UsageError(f"there is no study {name!r}: {nearest(name, STUDIES)}")
     return STUDIES[name]

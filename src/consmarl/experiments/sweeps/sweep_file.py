@@ -53,7 +53,7 @@ def _list(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def _settings(part: str, settings: Any) -> dict[str, Any]:
-    """Return settings with the names that the code uses."""
+    """Return settings with names as in the code, with underscores."""
     if not isinstance(settings, dict):
         raise UsageError(f"{part} must be an object such as {_OBJECTS[part]}, not {settings!r}.")
     named = {setting_name(name): value for name, value in settings.items()}

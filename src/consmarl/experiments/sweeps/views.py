@@ -1,4 +1,4 @@
-"""The visible progress of a sweep's runs, and how long they will still take."""
+"""The progress of a sweep's runs, read from their files, and estimates of the remaining time."""
 
 import heapq
 import time
@@ -15,7 +15,7 @@ from consmarl.metrics_rows import last_row
 
 
 class Mark(NamedTuple):
-    """A row of metrics that was seen."""
+    """The episode of a row of metrics, and the time when it was first seen."""
 
     episode: int
     time: float
@@ -23,7 +23,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class RunView:
-    """A run as seen from outside: its state and the last row that it wrote."""
+    """A run of a sweep: its state and the last row of metrics in its directory."""
 
     name: str
     directory: Path
@@ -31,20 +31,20 @@ class RunView:
     state: str = "waiting"
     error: str | None = None
     row: dict[str, Any] = field(default_factory=dict)
-    _first: Mark | None = None  # since it started running here
+    _first: Mark | None = None  # first row since the run was started or resumed
     _last: Mark | None = None
 
     def begin(self) -> None:
-        """Mark it as running."""
+        """Mark the run as running."""
         self.state, self.error, self._first, self._last = "running", None, None, None
 
     def end(self, state: str, error: str | None) -> None:
-        """Mark it as ended."""
+        """Mark the run as ended."""
         self.look()
         self.state, self.error = state, error
 
     def look(self) -> None:
-        """Read the last row."""
+        """Read the last row of metrics."""
         row = last_row(self.directory / METRICS)
         is_news = bool(row) and row.get("episode") != self.row.get("episode")
         self.row = row or self.row
@@ -54,14 +54,14 @@ class RunView:
 
     @property
     def shown_state(self) -> str:
-        """The state to show: a started run is compiling until its first row, unless a cluster makes it wait."""
+        """The state to show: a started run is compiling until its first row, or waiting while in a cluster's queue."""
         if self.state != "running" or self._first is not None:
             return self.state
         return "compiling" if (self.directory / LOG).exists() else "waiting"
 
     @property
     def is_ahead(self) -> bool:
-        """Whether it still has to run."""
+        """Whether the run is waiting or running."""
         return self.state in ("waiting", "running")
 
     @property
@@ -80,15 +80,16 @@ class RunView:
         return None
 
     def seconds_left(self, seconds_per_episode: float) -> float:
-        """Remaining time at this speed."""
+        """Return the remaining time at this speed."""
         since = time.monotonic() - self._last.time if self._last is not None and self.state == "running" else 0.0
         return max(seconds_per_episode * self.episodes_left - since, 0.0)
 
 
 def seconds_to_go(views: Sequence[RunView]) -> float | None:
-    """Estimate how long a sweep will take; runs of unknown speed are assumed to be as fast as others of their kind.
+    """Return the estimated seconds until a sweep ends; None if no speed is known yet.
 
-    The number of parallel runs is assumed to stay the same until the end.
+    Runs of unknown speed are assumed to be as fast as others of their kind, and the number of parallel runs to stay the
+    same until the end.
     """
     speeds: dict[str, list[float]] = {}
     for view in views:
@@ -108,7 +109,7 @@ def seconds_to_go(views: Sequence[RunView]) -> float | None:
 
 
 def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
-    """Return when the last job ends if each queued job starts as soon as an earlier one ends."""
+    """Return the seconds until the last job ends, if each queued job starts as soon as an earlier one ends."""
     ends = list(under_way) or [0.0]
     heapq.heapify(ends)
     for seconds in queue:
@@ -117,7 +118,7 @@ def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
 
 
 def _json_in(path: Path) -> dict[str, Any]:
-    """Return a JSON file's contents, or an empty dict if it is damaged: reporting that is not the viewer's task."""
+    """Return the object in a JSON file; an empty dict if the file is missing or damaged."""
     try:
         return read_json_object_if_any(path) or {}
     except UsageError:
@@ -125,5 +126,5 @@ def _json_in(path: Path) -> dict[str, Any]:
 
 
 def _kind(view: RunView) -> str:
-    """Return what runs that differ only in their seeds have in common."""
+    """Return the part of a run's name that is the same for all seeds."""
     return view.name.rpartition("/")[0]

@@ -1,10 +1,10 @@
 """One run in a separate process: `python -m consmarl.experiments.sweeps.worker`, started by a sweep.
 
 The job is a line of JSON on standard input, which stays open for as long as the parent is alive: when it closes, the
-worker exits. So nothing keeps running when a sweep is killed.
+worker exits. So no worker keeps running when a sweep is killed.
 
-It starts with interrupts held back and handles them once everything is imported: a run that is asked to stop before it
-starts does not start.
+The process starts with interrupts blocked and handles them once everything is imported: a run that is asked to stop
+before that does not start.
 """
 
 import json
@@ -30,7 +30,7 @@ ORPHANED, STOPPED = 3, 130
 
 
 def main() -> int:
-    """Execute one job; return the exit code: 0 done, 1 failed, 130 stopped and saved."""
+    """Execute one job; return the exit code: 0 finished, 1 failed, 130 stopped and saved."""
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})  # before JAX counts the cores
@@ -51,7 +51,7 @@ def main() -> int:
         os._exit(STOPPED)
     except UsageError as error:
         return _failed(out, str(error))
-    except Exception as error:  # noqa: BLE001  # whatever it is, the sweep continues and reports it
+    except Exception as error:  # noqa: BLE001  # the sweep reports any error and continues
         traceback.print_exc()
         return _failed(out, f"{type(error).__name__}: {error}")
     return 0
@@ -63,14 +63,14 @@ def _work(config: TrainConfig, out: Path, label: str | None) -> None:
         train(config, out, label=label)
         return
     with held(out, "this run", patience_seconds=SECONDS_FOR_ANOTHER_TO_END):
-        pass  # a worker cut off from its sweep may take a moment to notice
+        pass  # wait for an earlier worker, which may not have noticed yet that its sweep has ended
     resume(out, trust=passed_on(config.env))
 
 
 def _failed(out: Path, sentence: str) -> int:
     try:
         write_failure(out, sentence)
-    except UsageError as error:  # a full disk has no room for that either
+    except UsageError as error:  # e.g. the disk is full
         print(error, file=sys.stderr)
     print(sentence, file=sys.stderr)
     return 1
