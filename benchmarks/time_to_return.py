@@ -38,7 +38,9 @@ class SideBySide(NamedTuple):
 class Release(NamedTuple):
     """The authors' release: the return of its CONS, and how long it is trained."""
 
-    level: float  # greedy return of the released weights (docs/guide/worlds.md names the file)
+    level: (
+        float  # greedy return of the released weights (`consmarl.reports.reference`; of two in Cleanup, between them)
+    )
     episodes: int  # of its whole run
     speed: SideBySide | None  # None: not measured
 

@@ -28,7 +28,7 @@ class Stroke(NamedTuple):
 
 
 def strokes_of(labels: Iterable[str]) -> dict[str, Stroke]:
-    """Return a stroke for each label; the first 28 are distinct."""
+    """Return a stroke for each label; the first 36 are distinct."""
     strokes: dict[str, Stroke] = {}
     for label, colour in colours_of(labels).items():
         num_alike = sum(stroke.colour == colour for stroke in strokes.values())

@@ -16,6 +16,7 @@ from consmarl.metrics import EVALUATED, Schema, from_json
 from consmarl.metrics_rows import Fault, read_lines
 from consmarl.reports.older_runs import schema_of_older_run
 
+GROUPS = ("share", "learn", "explore")  # groups of settings
 LARGEST_NUMBER = 1e100  # sums and squares of such numbers still fit in a float
 LARGEST_COUNT = 2**64  # for episodes and seeds
 
@@ -40,7 +41,7 @@ def read_config(path: Path) -> Object:
     _check(path, config, "by_default", "a list of strings", _are_words, is_optional=True)
     for name in {"seed", "episodes"} & config.keys():
         _check(path, config, name, "a whole number from 0 to 2⁶⁴", _is_count)
-    for name in ("share", "learn"):
+    for name in GROUPS:
         _check(path, config, name, "an object", _is_object, is_optional=True)
     return config | {"set": config.get("set") or []}
 

@@ -18,14 +18,21 @@ from consmarl.metrics import Schema
 from consmarl.metrics_rows import Fault
 from consmarl.reports.across import Across
 from consmarl.reports.older_runs import OF_ANY_WORLD
-from consmarl.reports.reading import read_config, read_facts, read_failure, read_metrics, read_result, read_schema
+from consmarl.reports.reading import (
+    GROUPS,
+    read_config,
+    read_facts,
+    read_failure,
+    read_metrics,
+    read_result,
+    read_schema,
+)
 
 METHOD_NAMES = {
     "iql": "IQL", "adhoc-td": "AdHocTD", "cons": "CONS", "i2q": "I2Q", "seql": "SEQL", "ga-comm": "GA-Comm",
     "maven": "MAVEN", "vdn": "VDN", "qmix": "QMIX",
 }  # fmt: skip
 SHARING_METHODS = ("adhoc-td", "cons")
-GROUPS = ("share", "learn")  # groups of settings
 BY_DEFAULT = "by_default"  # holds the names of settings that the user did not set
 # Settings that affect what is recorded, not what is learned: runs that differ only in these are in one group.
 HOUSEKEEPING = {
@@ -115,7 +122,7 @@ class Run:
 
 
 def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with those of groups flattened: `share.NAME`, `learn.NAME`."""
+    """Return settings with those of groups flattened: `share.NAME`, `learn.NAME`, `explore.NAME`."""
     plain = {name: value for name, value in config.items() if name not in (*GROUPS, BY_DEFAULT)}
     return plain | {f"{group}.{name}": value for group in GROUPS for name, value in (config.get(group) or {}).items()}
 
