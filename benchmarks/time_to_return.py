@@ -38,9 +38,7 @@ class SideBySide(NamedTuple):
 class Release(NamedTuple):
     """The authors' release: the return of its CONS, and how long it is trained."""
 
-    level: (
-        float  # greedy return of the released weights (`consmarl.reports.reference`; of two in Cleanup, between them)
-    )
+    level: float  # greedy return of the released weights (`reports.reference`; in Cleanup between its two figures)
     episodes: int  # of its whole run
     speed: SideBySide | None  # None: not measured
 

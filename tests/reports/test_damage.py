@@ -170,6 +170,7 @@ def test_runs_that_were_left_out_are_on_the_page_and_beside_it(root, capsys):
         ("config.json", {"env": "ft", "method": "iql", "seed": "x"}, "seed should be a whole number"),
         ("config.json", {"env": "ft", "method": "iql", "episodes": 1e400}, "episodes should be a whole number"),
         ("config.json", {"env": "ft", "method": "iql", "share": []}, "share should be an object, not a list"),
+        ("config.json", {"env": "ft", "method": "iql", "explore": 1}, "explore should be an object, not 1"),
         ("config.json", {"env": "ft", "method": "iql", "set": [1]}, "set should be a list of strings"),
         ("run.json", {"sessions": {}}, "sessions should be a list of objects"),
         ("run.json", {"label": ["x"]}, "label should be a string, not a list"),

@@ -219,12 +219,13 @@ def groups_of_runs(runs):
 
 
 def test_all_settings_are_told_with_those_that_differ_first(write, tmp_path):
-    write("iql", {0: 1.0, 1: 1.0}, hidden_size=32, discount=0.99, by_default=["discount"])
+    write("iql", {0: 1.0, 1: 1.0}, hidden_size=32, discount=0.99, explore={"share": 0.5}, by_default=["discount"])
     shared = {"share": {"temperature": 0.3}, "by_default": ["discount", "share.temperature"]}
     write("cons", {0: 1.0}, hidden_size=64, discount=0.99, **shared)
     rows = setting_rows(groups_of_runs(read_runs([tmp_path])))  # CONS and IQL
     named = {row.name: row for row in rows}
-    assert [row.name for row in rows if row.is_differing] == ["method", "hidden_size", "share.temperature"]
+    differing = [row.name for row in rows if row.is_differing]
+    assert differing == ["method", "hidden_size", "share.temperature", "explore.share"]
     assert [row.is_differing for row in rows] == sorted((row.is_differing for row in rows), reverse=True)
     assert [cell.value for cell in named["hidden_size"].cells] == ["64", "32"]
     assert named["share.temperature"].cells == [("0.3", True), ("–", False)]
