@@ -15,6 +15,7 @@ from consmarl.reports.statistics import area_under_curve, band
 # Mean team returns: examples/scripted_*.py (400 episodes, seed 1), and the weights that the paper's authors released.
 SCRIPTS = {"pgm-3ag": 23.7, "pgm-6ag": 176.2, "ft": 8.7, "cleanup": 140.0}
 RELEASED = {"pgm-3ag": 14.1, "pgm-6ag": 19.7, "ft": 2.9, "cleanup": 74.6}
+VERSIONS = ("consmarl", "jax", "jaxlib")  # of the packages that determine a run's bits
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
 
 Run = dict[str, Any]
@@ -35,6 +36,7 @@ def _read(run: Path, variant: str) -> Run:
     config = json.loads((run / "config.json").read_text())
     result = json.loads((run / "result.json").read_text())
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    evaluated = [row for row in rows if "evaluation_return" in row]
     return {
         "world": config["env"],
         "variant": variant,
@@ -43,10 +45,23 @@ def _read(run: Path, variant: str) -> Run:
         "return": round(result["return"], 3),
         "return_error": round(result["return_error"], 3),
         **{name: round(result[name], 3) for name in COUNTERS if name in result},
-        "evaluations": [
-            (row["episode"], round(row["evaluation_return"], 2)) for row in rows if "evaluation_return" in row
-        ],
+        **_made_with(run),
+        "evaluations": [(row["episode"], round(row["evaluation_return"], 2)) for row in evaluated],
+        **_budget(evaluated),
     }
+
+
+def _made_with(run: Path) -> dict[str, Any]:
+    """Return the commit and the versions of a run's last session."""
+    session = json.loads((run / "run.json").read_text())["sessions"][-1]
+    commit = (session.get("git") or {}).get("commit")
+    return {"commit": commit and commit[:12], "versions": {name: session["versions"][name] for name in VERSIONS}}
+
+
+def _budget(evaluated: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
+    """Return the requests that each agent has spent at every evaluation, on average; nothing without sharing."""
+    spent = [(row["episode"], round(row["budget_used"], 1)) for row in evaluated if "budget_used" in row]
+    return {"budget_used": spent} if spent else {}
 
 
 def _identity(run: Run) -> tuple[str, str, int, int]:
@@ -97,21 +112,28 @@ def lines_of(world: str) -> dict[str, float]:
 
 
 def draw(
-    path: Path, title: str, curves: dict[str, Sequence[Run]], lines: dict[str, float], across: str = "episodes"
+    path: Path,
+    title: str,
+    curves: dict[str, Sequence[Run]],
+    lines: dict[str, float],
+    across: str = "episodes",
+    *,
+    what: str = "evaluations",
+    up: str = "team return, greedy",
 ) -> None:
     """Draw curves by label: thin lines for seeds, the mean and its interval on top; `lines` are reference levels."""
     figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
     for number, (label, group) in enumerate(curves.items()):
         colour = f"C{number}"
-        episodes = np.array([episode for episode, _ in group[0]["evaluations"]])
-        values = np.array([[value for _, value in run["evaluations"]] for run in group])
+        episodes = np.array([episode for episode, _ in group[0][what]])
+        values = np.array([[value for _, value in run[what]] for run in group])
         axis.plot(episodes, values.T, color=colour, alpha=0.25, linewidth=0.7)
         estimate, low, high = band(values)
         axis.fill_between(episodes, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.plot(episodes, estimate, color=colour, linewidth=2, label=f"{label} (n = {len(group)})")
     for (label, level), style in zip(lines.items(), (("black", "--"), ("grey", ":")), strict=False):
         axis.axhline(level, color=style[0], linestyle=style[1], linewidth=1.1, label=label)
-    axis.set(xlabel=across, ylabel="team return, greedy", title=title)
+    axis.set(xlabel=across, ylabel=up, title=title)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.3)
     axis.legend(frameon=False, loc="lower right")

@@ -1,0 +1,80 @@
+"""Make the runs of the paper's experiments at full length, part by part; finished runs are not run again.
+
+    python -m results.paper.run a               # the first part: Patient Gold Miner with three agents
+    python -m results.paper.run a b c d --workers 2
+
+`--out` names another folder than runs/paper. Runs that were interrupted continue where they stopped.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import consmarl
+
+FIRST_SEED = 10  # the default in the authors' code
+
+
+class Part(NamedTuple):
+    """Some of the runs: one environment, some variants, and the first seeds."""
+
+    env: str
+    num_seeds: int
+    variants: Sequence[str]
+
+
+EPISODES = {"pgm-3ag": 100_000, "pgm-6ag": 80_000, "ft": 50_000, "cleanup": 80_000}
+# By name: the method and its settings. The authors' CONS and AdHocTD explore with probability ε², their IQL with ε.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "iql": ("iql", {"preset": "paper"}),
+    "iql-squared": ("iql", {"preset": "paper", "exploration": "epsilon-squared"}),
+    "adhoc-td": ("adhoc-td", {"preset": "paper"}),
+    "adhoc-td-release": ("adhoc-td", {"preset": "release"}),
+    "cons": ("cons", {"preset": "paper"}),
+    "cons-release": ("cons", {"preset": "release"}),
+    "i2q": ("i2q", {"preset": "paper"}),
+    "seql": ("seql", {"preset": "paper"}),
+    "ga-comm": ("ga-comm", {"preset": "paper"}),
+}
+ADVISED = ("iql", "adhoc-td", "adhoc-td-release", "cons", "cons-release")
+PARTS = {
+    "a": (Part("pgm-3ag", 5, ("iql", "iql-squared", *ADVISED[1:])),),
+    "b": (Part("ft", 3, ADVISED),),
+    "c": (Part("pgm-3ag", 2, ("i2q", "seql", "ga-comm")),),
+    "d": (Part("cleanup", 2, ADVISED), Part("pgm-6ag", 2, ADVISED)),
+}
+# Evaluation does not affect training: more often and longer than in the paper, so that curves can be compared.
+EVALUATION = {"evaluate_every": 1_000, "evaluation_episodes": 100}
+
+
+def seeds_of(part: Part) -> Sequence[int]:
+    """Return a part's seeds."""
+    return range(FIRST_SEED, FIRST_SEED + part.num_seeds)
+
+
+def run(variant: str, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
+    """Make a variant's runs with these seeds, except those that are finished."""
+    method, options = VARIANTS[variant]
+    everything = {"episodes": EPISODES[env], **EVALUATION, **options}
+    consmarl.sweep([method], [env], seeds, options=everything, out=out / variant, workers=workers)
+
+
+def main() -> None:
+    """Make the runs of the parts that the command line names: the first seeds of all variants before the next ones."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", choices=list(PARTS))
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS))
+    parser.add_argument("--seeds", nargs="+", type=int)
+    parser.add_argument("--out", type=Path, default=Path("runs/paper"))
+    parser.add_argument("--workers", type=int, default=2, help="runs at once, each with a seed of its own")
+    asked = parser.parse_args()
+    for part in (each for name in asked.parts for each in PARTS[name]):
+        seeds = asked.seeds or seeds_of(part)
+        for some in (seeds[at : at + asked.workers] for at in range(0, len(seeds), asked.workers)):
+            for variant in (each for each in part.variants if asked.variants is None or each in asked.variants):
+                run(variant, part.env, some, asked.out, asked.workers)
+
+
+if __name__ == "__main__":
+    main()
