@@ -1,4 +1,4 @@
-"""Commands in this process: most tests ask what a command does, not how a process starts, and JAX loads for seconds."""
+"""Run commands in this process: most tests check what a command does, and a new process loads JAX for seconds."""
 
 import contextlib
 import io
@@ -8,7 +8,7 @@ from consmarl.cli import main
 
 
 class Done(NamedTuple):
-    """What a command has come to, named as `subprocess` names it."""
+    """The outcome of a command, with the field names of `subprocess`."""
 
     returncode: int
     stdout: str
@@ -16,7 +16,7 @@ class Done(NamedTuple):
 
 
 def consmarl(*words, cwd="."):
-    """Run one command as `consmarl` would, with its output caught."""
+    """Run one command as `consmarl` would, and capture its output."""
     stdout, stderr = io.StringIO(), io.StringIO()
     with contextlib.chdir(cwd), contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
         returncode = main([str(word) for word in words])

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Tests compile a great many small programs, and XLA's older emitters take a third of the time; processes that a test
-# starts inherit it. A version of XLA that no longer knows this flag says so and stops: leave the line out then.
+# Tests compile many small programs, and XLA's older emitters need a third of the time. Processes that a test starts
+# inherit the flag. A version of XLA that no longer knows it stops with an error: remove this line then.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false".strip()
-# Small networks and environments take longer to optimise than to run; `optimised` is for the few that do not.
+# Small networks and environments take longer to optimise than to run; the exceptions use the `optimised` fixture.
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
 
 import hypothesis
@@ -18,22 +18,22 @@ import jax
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-# Broadcasting over a missing axis is nearly always a mistake: it has to be written out.
+# Broadcasting over a missing axis is nearly always a mistake, so it must be written out.
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Tracing makes objects by the hundred thousand and keeps most of them: looking through all modules' objects for
-# garbage again and again takes a tenth of its time. Nor does anybody read from which line of code an operation came.
+# Tracing creates hundreds of thousands of objects and keeps most of them. Scanning all of them for garbage again and
+# again would take a tenth of tracing's time. The source location of each operation is not needed either.
 gc.collect()
 gc.freeze()
 gc.set_threshold(50_000, 20, 20)
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-# A world compiles at its first example, which no deadline for an example allows for.
+# The first example compiles the environment, which can take longer than any reasonable deadline per example.
 hypothesis.settings.register_profile("consmarl", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("consmarl")
 
 
-# Few tests that take long: xdist would hand them out last, and one core would wait for the other.
+# Modules with few but slow tests. xdist would schedule them last and leave one core idle.
 LONG_MODULES = (
     "experiments/sweeps/test_ray.py", "docs/test_tutorials.py", "training/test_every_method.py",
     "experiments/test_train.py", "probes/test_methods.py", "environments/test_packages.py",
@@ -45,7 +45,7 @@ SLOW = Path(__file__).with_name("slow.txt")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what slow.txt names, and begin with the modules that take longest (`--no-loadscope-reorder`)."""
+    """Mark the tests listed in slow.txt, and start with the slowest modules (needs `--no-loadscope-reorder`)."""
     mark_slow(items, is_part=any("::" in argument for argument in config.args))
 
     def place(item):
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def mark_slow(items, is_part):
-    """Mark tests `slow` by module, name or case; refuse a line that fits none of a collected module's tests."""
+    """Mark tests `slow` by module, name or case; refuse a line that matches no test of a collected module."""
     named = {line for line in SLOW.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")}
     modules, fitting = set(), set()
     for item in items:
@@ -72,12 +72,12 @@ def mark_slow(items, is_part):
 
 
 def find_chromium():
-    """Return where the browser is, or None."""
+    """Return the path of the browser, or None."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def pytest_sessionstart():
-    """Stop at once if something is missing that CONSMARL_REQUIRES names: its tests would be skipped."""
+    """Stop at once if a dependency named in CONSMARL_REQUIRES is missing: its tests would be skipped silently."""
     there = {"browser": find_chromium} | {
         name: functools.partial(importlib.util.find_spec, name) for name in ("hatchling", "ray", "torch")
     }
@@ -87,11 +87,11 @@ def pytest_sessionstart():
 
 
 def pytest_configure(config):
-    """Let all processes of a session share what they compile, which is most of their work; the next begins anew."""
-    # JAX does not write an entry at one stroke: who finds half of one compiles for itself
+    """Share compiled programs, most of the work, among a session's processes; the next session starts with none."""
+    # JAX does not write cache entries atomically: a process that reads half an entry compiles the program itself
     config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache entry:UserWarning")
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
-        return  # as in xdist's workers, to whom this process hands it on
+        return  # in xdist's workers, which inherit the directory from this process
     directory = tempfile.mkdtemp(prefix="consmarl-compiled-")
     config.add_cleanup(functools.partial(shutil.rmtree, directory, ignore_errors=True))
     settings = {
@@ -106,7 +106,7 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module")
 def optimised():
-    """Compile as users do: for tests that compute for a long time."""
+    """Compile with optimisations, as users do: for tests that compute for a long time."""
     jax.config.update("jax_disable_most_optimizations", False)
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "false"
     jax.clear_caches()
@@ -118,7 +118,7 @@ def optimised():
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_programs_in_memory():
-    """Forget compiled programs before the process has as many pieces of memory as Linux allows it, 65,530."""
+    """Drop compiled programs before the process reaches Linux's limit of 65,530 memory mappings."""
     yield
     pieces = Path("/proc/self/maps")
     if pieces.exists() and pieces.read_bytes().count(b"\n") > 20_000:
@@ -127,7 +127,7 @@ def _few_programs_in_memory():
 
 @pytest.fixture
 def without_jax_cache():
-    """As users have it: JAX itself keeps no programs."""
+    """Turn JAX's own compilation cache off, as it is for users."""
     jax.config.update("jax_enable_compilation_cache", False)
     compilation_cache.reset_cache()
     jax.clear_caches()
@@ -138,7 +138,7 @@ def without_jax_cache():
 
 @pytest.fixture(scope="module")
 def browser():
-    """Start a browser that asks no network for anything."""
+    """Start a browser that makes no network requests of its own."""
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = find_chromium()
     if chromium is None:
@@ -153,7 +153,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Open pages; in the end nothing must have been asked for from elsewhere, and no script have failed."""
+    """Open pages; afterwards, check that no script failed and that nothing but the pages was requested."""
     contexts, complaints, requests, addresses = [], [], set(), set()
 
     def open_page(address, width=1280, **options):
@@ -176,7 +176,7 @@ def open_page(browser):
 
 @pytest.fixture
 def unregistered():
-    """Leave all registries as they were before the test."""
+    """Restore all registries after the test."""
     from consmarl import registry
 
     before = [(each, dict(each._entries), dict(each._homes)) for each in registry._ALL]

@@ -1,4 +1,4 @@
-"""Sentences for what cannot be: which names are near, and how values are quoted."""
+"""Error messages: which names are suggested, and how values are quoted."""
 
 import pytest
 
@@ -11,14 +11,14 @@ OPTIONS = ["--learning-rate", "--discount", "--record", "--episodes", "--batch-e
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("--lr", ["--learning-rate"]),  # what others call it
+        ("--lr", ["--learning-rate"]),  # names used by other libraries
         ("--gamma", ["--discount"]),
         ("--batch_size", ["--batch-episodes"]),
-        ("--epsiodes", ["--episodes"]),  # letters
+        ("--epsiodes", ["--episodes"]),  # typing errors
         ("--learning_rate", ["--learning-rate"]),
-        ("--temperature", ["--share.temperature", "--share.policy-temperature"]),  # parts
+        ("--temperature", ["--share.temperature", "--share.policy-temperature"]),  # parts of names
         ("--epsilon", ["--epsilon-end", "--epsilon-start"]),
-        ("--verbose", []),  # nothing at all
+        ("--verbose", []),  # nothing similar
         ("--l", []),
     ],
 )

@@ -1,4 +1,4 @@
-"""The package as a whole: what it loads, what it says of itself, and that its pages tell the truth."""
+"""The package as a whole: what importing it loads, its version, and whether examples and links in its pages work."""
 
 import dataclasses
 import doctest
@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_importing_is_light():
-    """`import consmarl` and `consmarl --help` load neither JAX nor PettingZoo."""
+    """Importing `consmarl` and its command line loads neither JAX nor PettingZoo nor Pillow."""
     code = "import sys, consmarl.cli; print([m for m in ('jax', 'pettingzoo', 'PIL') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
@@ -59,7 +59,7 @@ def test_docstring_examples_run():
 def test_python_examples_of_a_page_run_in_order(page):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     names = {"__name__": "page"}
-    with jax.numpy_rank_promotion("allow"):  # as readers have it
+    with jax.numpy_rank_promotion("allow"):  # JAX's default, which readers have
         for block in blocks:
             exec(compile(block, str(page), "exec"), names)
 

@@ -1,6 +1,6 @@
-"""What is published: an sdist and a wheel that hold all they need, install into an empty environment and run there.
+"""The sdist and the wheel: they contain everything needed, install into an empty environment and run there.
 
-What the package depends on is taken from the environment that runs the tests, so that nothing is downloaded.
+Dependencies are taken from the environment that runs the tests, so that nothing is downloaded.
 """
 
 import email
@@ -23,12 +23,12 @@ pytest.importorskip("hatchling")
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
 VERSION = consmarl.__version__
-PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"  # where many keep several of them
+PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"  # where pyenv keeps interpreters
 INTERPRETERS = {
     version: next((str(path) for path in PYENV.glob(f"{version}.*/bin/python")), shutil.which(f"python{version}"))
     for version in ("3.11", "3.12", "3.13")
 }
-# whoever runs the tests may have named other places to import from
+# the environment of the tests may name other directories to import from
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
@@ -46,7 +46,7 @@ def sdist(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wheel(sdist, tmp_path_factory):
-    """A wheel made from the sdist alone, as those make it who get no wheel."""
+    """A wheel built from the sdist alone, as pip builds it when there is no wheel."""
     tree = tmp_path_factory.mktemp("tree")
     with tarfile.open(sdist) as archive:
         archive.extractall(tree, filter="data")
@@ -93,7 +93,7 @@ def test_its_metadata_names_extras_licence_and_what_it_needs(wheel):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """An environment with the wheel in it, where everything else is found but the package of this repository."""
+    """An environment with the wheel and this environment's packages, but without the package of this repository."""
     directory = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True)
     python = directory / "bin" / "python"
@@ -104,7 +104,7 @@ def installed(wheel, tmp_path_factory):
     )  # fmt: skip
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = subprocess.check_output([python, "-c", where], text=True, env=CLEAN).strip()
-    # names in a .pth file are not looked through for .pth files, so this repository does not come along
+    # Python does not process .pth files in directories that a .pth file adds, so this repository stays out
     (Path(site) / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return directory
 

@@ -1,4 +1,4 @@
-"""Plugins: found, loaded and named, and never run because a file names them."""
+"""Plugins are found, loaded and listed, but never run just because a file names them."""
 
 import sys
 
@@ -25,7 +25,7 @@ consmarl.register_exploration("odd", Odd, "an odd way")
 
 @pytest.fixture
 def plugin(tmp_path):
-    """A file that registers an exploration, which is forgotten afterwards."""
+    """A file that registers an exploration; its module is forgotten afterwards."""
     path = tmp_path / "odd_plugin.py"
     path.write_text(SOURCE)
     yield path
@@ -63,7 +63,7 @@ def test_installed_packages_are_found_by_themselves(plugin, monkeypatch):
     monkeypatch.setattr(plugins, "entry_points", lambda group: [Found()] if group == "consmarl.plugins" else [])
     plugins.load_installed()
     assert "odd" in EXPLORATIONS
-    assert plugins.in_use() == ()  # other processes find it as well
+    assert plugins.in_use() == ()  # other processes find installed plugins themselves
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What people write into typed records becomes what the fields say, or gets a sentence."""
+"""Values given to typed records are converted to the types of the fields, or refused in one sentence."""
 
 import enum
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class Outer:
     [
         (Colour, "red", Colour.RED),
         (Colour | None, "green", Colour.GREEN),
-        (Optional[Colour], "green", Colour.GREEN),  # noqa: UP045  # as others write it
+        (Optional[Colour], "green", Colour.GREEN),  # noqa: UP045  # the older notation
         (Colour | None, None, None),
         (int, np.int64(5), 5),
         (int, 1e4, 10_000),
@@ -50,7 +50,7 @@ class Outer:
         (tuple[int, ...], range(2), (0, 1)),
         (tuple[int, int], [4, 5.0], (4, 5)),
         (Any, "red", "red"),
-        (Colour | int, "red", "red"),  # whoever takes several kinds tells them apart itself
+        (Colour | int, "red", "red"),  # a field of several types has to tell them apart itself
     ],
 )
 def test_what_means_the_same_becomes_the_same(hint, given, made):

@@ -1,4 +1,4 @@
-"""Registering one's own worlds, methods, ways of sharing and explorations, and what is refused."""
+"""Registering your own environments, methods, ways of sharing and explorations, and what is refused."""
 
 import copy
 import dataclasses
@@ -66,7 +66,7 @@ class Restless(EpsilonGreedy):
 
 @dataclass(frozen=True, kw_only=True)
 class Quarry(GoldMiner):
-    """Gold Miner that says other things of itself."""
+    """Gold Miner with its own family and presets."""
 
     family = "Quarries"
     acts_as_one = True

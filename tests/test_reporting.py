@@ -1,4 +1,4 @@
-"""Sweeps and reports from Python: what they return."""
+"""What sweeps and reports return when they are called from Python."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.reports.handmade import write_run
 
 @pytest.fixture
 def runs(tmp_path):
-    """Two methods with three seeds each, made by hand."""
+    """Handmade runs: two methods with three seeds each."""
     for method, base in (("iql", 1.0), ("cons", 3.0)):
         for seed in range(3):
             rows = [0.0, base, base + seed]

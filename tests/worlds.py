@@ -1,4 +1,4 @@
-"""Worlds that the tests try: every registered one, and small crowded ones where things happen in a few steps."""
+"""Environments for tests: every registered one, and small crowded ones where much happens within a few steps."""
 
 import consmarl
 

@@ -1,4 +1,4 @@
-"""The command line: what it writes, lists and refuses; once through its real entry point."""
+"""What the command line writes, lists and refuses; one test goes through the real entry point."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def test_watch_writes_a_gif_of_the_whole_episode_and_the_same_one_in_every_proce
     assert result.returncode == 0, result.stderr
     assert "wrote watch.gif" in result.stdout
     frames = list(frames_of(tmp_path / "watch.gif"))
-    assert sum(duration for _, duration in frames) == (26 + 6) * 100  # 25 steps, the start, and the end held
+    assert sum(duration for _, duration in frames) == (26 + 6) * 100  # the start, 25 steps, and 6 frames for the end
     assert not np.array_equal(frames[0][0], frames[-1][0])
     assert [path.name for path in tmp_path.iterdir()] == ["watch.gif"]
 
@@ -88,7 +88,7 @@ def test_an_unknown_command_names_the_known_ones():
     assert "watch" in result.stderr + result.stdout
 
 
-# A shell has its background jobs ignore interrupts, and the tests may be one: this undoes it.
+# Shells make background jobs ignore interrupts, and the tests may be such a job: this restores the handler.
 LISTENING_ENTRY_POINT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -105,12 +105,12 @@ def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
         [sys.executable, "-c", LISTENING_ENTRY_POINT, "watch", "--env", "ft-20", "--episodes", "100", "--out", out],
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"},  # half an entry would be left behind
+        env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"},  # an interrupt could leave half an entry behind
     )
     with process:
         try:
-            wait_until(lambda: len(list(tmp_path.iterdir())) == 2)  # the temporary file is there
-            time.sleep(3)  # so that drawing has begun: compiled code may hold an interrupt back
+            wait_until(lambda: len(list(tmp_path.iterdir())) == 2)  # the temporary file exists
+            time.sleep(3)  # until drawing has begun: compiled code may delay an interrupt
             errors = interrupted(process)
         finally:
             process.kill()
@@ -121,7 +121,7 @@ def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
 
 
 def interrupted(process, tries=8):
-    """Press Ctrl-C, again after a while as people do, until the process is over; return what it said."""
+    """Press Ctrl-C until the process ends, as an impatient user does; return what it wrote to stderr."""
     for _ in range(tries):
         process.send_signal(signal.SIGINT)
         try:

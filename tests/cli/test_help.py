@@ -1,4 +1,4 @@
-"""Help shows what the chosen method has, and the values that it really has."""
+"""Help shows the options of the chosen method, with the values that the run would have."""
 
 import re
 
@@ -12,7 +12,7 @@ from consmarl.experiments.configuration.methods import METHODS
 
 
 def options_in(words, capsys):
-    """Return the options that help shows, with the value of each."""
+    """Return the options that help shows, each with its value, and the whole text."""
     assert main(words.split()) == 0
     text = capsys.readouterr().out
     return dict(re.findall(r"^  (--[a-z][a-z.0-9-]*)\s+(\S+)", text, flags=re.MULTILINE)), text
@@ -24,12 +24,12 @@ def test_help_shows_the_methods_own_options_with_the_presets_values(capsys):
     assert shown["--share.ask-when"] == "first-step"
     assert shown["--learning-rate"] == "0.0005"
     assert shown["--epsilon-anneal-steps"] == "50000"
-    assert shown["--share.budget-answers"] == "100000"  # 50,000 for each of the two others
+    assert shown["--share.budget-answers"] == "100000"  # 50,000 for each of the two teammates
     assert shown["--weights"] == "separate"
     assert "--learn.expectile" not in shown
     assert "--share.give-scale" not in shown
     assert "None" not in text
-    assert len(text.splitlines()) <= 3 * len(shown)  # few enough words on each to find one's way
+    assert len(text.splitlines()) <= 3 * len(shown)  # short enough to scan
 
 
 @pytest.mark.parametrize(

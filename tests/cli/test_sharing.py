@@ -1,4 +1,4 @@
-"""Sharing on the command line."""
+"""Sharing options on the command line."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from consmarl.sharing.options import AskGate, Preset
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Configurations that would have been trained."""
+    """Collect the configurations that would be trained; nothing is trained."""
     configs = []
 
     def train(config, out):

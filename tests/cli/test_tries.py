@@ -1,7 +1,7 @@
-"""What somebody might type, by the hundred: every try succeeds or ends in one sentence, and none costs time or memory.
+"""Hundreds of plausible and odd inputs: each succeeds or is refused in one sentence, and none costs time or memory.
 
-Names come from the real options, so a new option is tried as soon as it exists. What takes long is replaced at its
-door: a try that gets there has been understood and accepted, which is what is tested here.
+Names come from the real options, so a new option is tried as soon as it exists. The entry points of slow work are
+replaced: an input that reaches one has been parsed and accepted, which is what is tested here.
 """
 
 import contextlib
@@ -32,12 +32,12 @@ from consmarl.sharing.cons import Cons
 
 pytestmark = pytest.mark.usefixtures("place")
 
-SECONDS = 20  # for one try on a busy machine; most take hundredths
-GIGABYTES = 4  # more than what JAX has claimed already
+SECONDS = 20  # for one input on a busy machine; most take hundredths of a second
+GIGABYTES = 4  # in addition to what JAX has claimed already
 
 
 class Reached(Exception):  # noqa: N818
-    """A try has come to where the work begins."""
+    """An input has been accepted: the real work would begin here."""
 
 
 def reached(*_, **__):
@@ -58,7 +58,7 @@ DOORS = (
 
 
 def in_time(work):
-    """Do it, but not for ever."""
+    """Do the work, but fail if it takes too long."""
 
     def late(*_):
         raise AssertionError(f"a try took longer than {SECONDS} seconds")
@@ -74,8 +74,8 @@ def in_time(work):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with what people have lying about; commands are tried in it, and their work is not done."""
-    place = tmp_path_factory.mktemp("tries") / "one" / "two"  # so that ../.. is ours as well
+    """A folder with typical files, in which commands are tried; their real work is replaced."""
+    place = tmp_path_factory.mktemp("tries") / "one" / "two"  # so that ../.. is a temporary folder as well
     trainer = TrainConfig(**SMALL).trainer()
     shapes = jax.eval_shape(trainer.learner.parameters, trainer.shapes().learner)
     zeros = jax.tree.map(lambda shape: np.zeros(shape.shape, shape.dtype), shapes)
@@ -109,7 +109,7 @@ FILES = {
 
 
 def tidy_up(place=Path()):
-    """Leave only what lay about at first: some tries succeed, and write."""
+    """Restore the folder's original contents: some inputs succeed and write files."""
     for path in place.iterdir():
         if path.name not in ("run", "folder", *FILES):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -123,7 +123,7 @@ def tidy_up(place=Path()):
 
 
 def tried(words):
-    """Type it; return what was said to stderr, which is one sentence if it was refused."""
+    """Run one command line; return the sentence that refused it, or an empty string."""
     tidy_up()
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -137,11 +137,11 @@ def tried(words):
     if code == 2 and words:
         assert said.startswith("consmarl: "), (words, said)
         assert said.count("\n") == 1, (words, said)
-        assert "not enough memory for this" not in said, (words, said)  # which has to be known beforehand
+        assert "not enough memory for this" not in said, (words, said)  # must be refused before memory runs out
     return said if code == 2 else ""
 
 
-# What the issue that this file comes from listed, and what was found on the way.
+# The inputs that were first reported, and those found since.
 REFUSED = {
     "train --seed 9223372036854775808": "seed must be a whole number from 0 to 2,147,483,647",
     "watch --seed 99999999999999999999": "seed must be a whole number from 0 to 2,147,483,647",
@@ -249,7 +249,7 @@ OPTIONS = {command: options_of(command) for command in COMMANDS}
 
 
 def values_of(option):
-    """What people write behind an option: what it takes, or what it does not."""
+    """Values for an option: plausible ones and odd ones."""
     if option.negation is not None:
         return st.just([])
     if "=" in option.metavar or option.setting == "set":
@@ -279,7 +279,7 @@ def test_whatever_is_typed_succeeds_or_gets_one_sentence(words):
 
 
 def path_tries():
-    """Every path that a command takes, with all that lies about."""
+    """Every option that takes a path, with every kind of file."""
     for command, options in OPTIONS.items():
         for option in options:
             for path in PATHS if "PATH" in option.metavar else []:
@@ -305,10 +305,10 @@ ODD_VALUES = [
 
 
 def complaint(work):
-    """Return what is wrong with how a call ended; nothing if it succeeded, or was refused in one line."""
+    """Return what is wrong with how a call ended; None if it succeeded or was refused in one line."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an Advisor says when it begins to share
+            warnings.simplefilter("ignore", UserWarning)  # an Advisor warns that sharing starts late
             in_time(work)
     except Reached:
         return None

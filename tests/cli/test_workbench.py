@@ -1,4 +1,4 @@
-"""Every command, one after the other as people use them; in processes of their own where that is the point."""
+"""Every command, in the order in which users run them; in separate processes only where that matters."""
 
 import json
 import re
@@ -195,7 +195,7 @@ def test_bench_says_how_long_the_run_takes_that_was_asked_for(monkeypatch, capsy
         return bench.Measured(1e11, 5e5, 0.05, 9.0, config.episodes, 2.5e9)
 
     asked = []
-    monkeypatch.setattr(bench, "measure", measure)  # test_bench.py has it do its work
+    monkeypatch.setattr(bench, "measure", measure)  # test_bench.py tests the measurement itself
     assert main(["bench", "--set", *BRIEF["set"], "--hidden-size", "8", "--batch-episodes", "4"]) == 0
     assert asked == [TrainConfig(set=BRIEF["set"], hidden_size=8, batch_episodes=4)]
     printed = capsys.readouterr().out

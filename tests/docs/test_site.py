@@ -1,4 +1,4 @@
-"""The site builds without a warning, loads nothing from elsewhere, and can be searched and read on a phone."""
+"""The site builds without a warning, loads nothing from other sites, and can be searched and read on a phone."""
 
 import functools
 import html.parser
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Loaded(html.parser.HTMLParser):
-    """What a page loads by itself: scripts, styles, pictures, frames."""
+    """Collects what a page loads by itself: scripts, styles, pictures, frames."""
 
     def __init__(self):
         super().__init__()
@@ -61,12 +61,12 @@ def test_tutorials_are_shown_with_their_outputs(site):
         pictures = [each for each in outputs if {"image/png", "image/gif"} & set(each.get("data", ()))]
         assert outputs
         assert page.count("<img") >= len(pictures) > 0
-        assert f'href="{notebook.name}"' in page  # to be downloaded
+        assert f'href="{notebook.name}"' in page  # a link for downloading it
 
 
 @pytest.fixture
 def address(site):
-    """Where a server shows the site."""
+    """The address of a server with the site."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     handler.log_message = lambda *_: None
     with http.server.ThreadingHTTPServer(("localhost", 0), handler) as server:

@@ -1,4 +1,4 @@
-"""The tutorials run from top to bottom, with small settings, as a reader would run them."""
+"""The tutorials run from top to bottom, as a reader would run them, but with small settings."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +9,7 @@ nbformat = pytest.importorskip("nbformat", reason="the extra docs is not install
 nbclient = pytest.importorskip("nbclient", reason="the extra docs is not installed")
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
-# what the cell tagged "parameters" is followed by
+# code to insert after the cell tagged "parameters"
 SMALL = {
     "teach-your-own-q-learner": "LOCK_EPISODES, MINE_EPISODES, SEEDS = 60, 24, range(1)",
     "train-compare-understand": "EPISODES, SEEDS = 160, range(1)",
@@ -53,7 +53,7 @@ def test_stored_outputs_are_of_a_whole_run(name):
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert not any(each.output_type == "error" for cell in cells for each in cell.outputs)
     text = str([cell.outputs for cell in cells])
-    assert "/tmp/" not in text  # nothing of the machine that it ran on
+    assert "/tmp/" not in text  # nothing that reveals the machine it ran on
     assert str(Path.home()) not in text
 
 
@@ -78,6 +78,6 @@ def test_runs_are_trained_compared_and_looked_into(tmp_path, monkeypatch):
 
 def test_an_environment_and_a_method_are_registered_and_swept(tmp_path, monkeypatch):
     said = run(prepared("your-own-environment-and-method"), tmp_path, monkeypatch)
-    assert "huber_width" in said  # the nearest option
+    assert "huber_width" in said  # the suggested option
     assert "lifted in" in said
     assert (tmp_path / "runs" / "sweep" / "lifting" / "huber" / "seed-0" / "result.json").is_file()

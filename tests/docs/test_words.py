@@ -1,4 +1,4 @@
-"""What pages promise to be: short where they should be, one word for one thing, messages as the program says them."""
+"""The pages keep their promises: short where they should be, one word for one thing, messages quoted correctly."""
 
 import ast
 import re
@@ -24,13 +24,13 @@ def test_the_readme_is_short():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_an_environment_is_called_environment(page):
     prose = CODE.sub("", page.read_text(encoding="utf-8"))
-    # where the architecture explains what code calls it
+    # except where the architecture page explains the word in the code
     prose = prose.replace("an environment is called a *world*", "")
     assert re.findall(r"\bworlds?\b", prose, flags=re.IGNORECASE) == []
 
 
 def _messages():
-    """Return the constant parts of every text in the source, as one string for each."""
+    """Yield every string in the source; for an f-string, its constant parts joined by "…"."""
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):

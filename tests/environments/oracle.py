@@ -1,10 +1,10 @@
-"""Observations of walker worlds written down cell by cell, as slow and plain as can be."""
+"""A slow reference: the observations of grid environments, computed cell by cell."""
 
 import numpy as np
 
 
 def observed_slowly(grid, view, num_agents, limit, agents, num_steps, second, third):
-    """Return [agent, observation]; `second` and `third` map cells to what the channels show there."""
+    """Return [agent, observation]; `second` and `third` map cells to the values of those channels."""
     rows = []
     for row, column in agents:
         seen = [row / max(grid[0] - 1, 1), column / max(grid[1] - 1, 1), num_steps / limit]

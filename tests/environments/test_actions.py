@@ -1,4 +1,4 @@
-"""What choices stand for: bins of a Box, several dimensions, agents that have fewer of either."""
+"""What the choices stand for: bins of a Box, several dimensions, and agents with fewer choices or dimensions."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_a_dimension_with_fewer_choices_has_the_others_forbidden():
     assert (team.num_branches, team.num_actions) == (2, 4)
     assert team.exists.tolist() == [
         [[True, True, True, False], [True, True, False, False]],
-        [[True, True, True, True], [True, False, False, False]],  # a single choice in a dimension that it lacks
+        [[True, True, True, True], [True, False, False, False]],  # one dummy choice in a dimension that it lacks
     ]
     assert team.action(0, np.array([2, 1])).tolist() == [12, 1]
     assert team.action(1, np.array([3, 0])) == 10
@@ -60,7 +60,7 @@ def test_one_dimension_is_a_plain_discrete_action():
 
 
 class Knobs(ParallelEnv):
-    """Two agents with any action spaces; what they are sent is kept, and must lie in their spaces."""
+    """Two agents with given action spaces; keeps the actions received and checks that they lie in their spaces."""
 
     metadata = {"name": "knobs"}  # noqa: RUF012
     max_cycles = 3

@@ -26,7 +26,7 @@ def world():
 
 
 def chances(world, *, apple=1.0, waste=1.0):
-    """One step's chances: 1 is never, 0 is always where it can be."""
+    """The random draws of one step: 1 means never, 0 means wherever it is possible."""
     fields, river = len(world.field_cells), len(world.river_cells)
     return CleanupDraws(np.zeros(2), np.full(fields, apple), np.float32(waste), np.arange(river) / river)
 

@@ -1,4 +1,4 @@
-"""Windows of odd shapes and large teams against the slow version, and the exactness of codes."""
+"""Observation windows of unusual shapes and for large teams, against a slow reference; codes are exact."""
 
 import jax
 import numpy as np
@@ -46,7 +46,7 @@ def test_codes_take_the_smallest_type_that_holds_them():
 
 
 def test_equal_codes_mean_equal_observations_and_only_they():
-    """Counting by codes is exact: no two codes of one place share an observation."""
+    """Counting by codes is exact: no two codes at one position give the same observation."""
     for id in consmarl.world_ids():
         world = consmarl.make(id)
         for limit, scale in zip(world.observation_limit, world.observation_scale, strict=True):

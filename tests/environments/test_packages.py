@@ -1,4 +1,4 @@
-"""Other packages' compiled environments are what the packages themselves play, and run as ours do."""
+"""Compiled environments of other packages play exactly as in those packages, and run like ours."""
 
 import importlib.util
 import json
@@ -22,11 +22,11 @@ from consmarl.training.programs import description
 JAXMARL = pytest.mark.skipif(importlib.util.find_spec("jaxmarl") is None, reason="jaxmarl is not installed")
 JUMANJI = pytest.mark.skipif(importlib.util.find_spec("jumanji") is None, reason="jumanji is not installed")
 
-# id, settings, and what the package's documentation says of it: agents, actions, limit, whether it has masks
+# id, settings, and what the package documents: agents, actions, episode limit, whether actions are masked
 PLAYED = [
-    pytest.param("jaxmarl:MPE_simple_spread_v3", {}, (3, 5, 26, False), marks=JAXMARL),  # 25, and one more
+    pytest.param("jaxmarl:MPE_simple_spread_v3", {}, (3, 5, 26, False), marks=JAXMARL),  # one more than documented
     pytest.param("jaxmarl:switch_riddle", {"num_agents": 4}, (4, 3, 10, False), marks=JAXMARL),
-    pytest.param("jaxmarl:MPE_simple_speaker_listener_v4", {}, (2, 5, 26, True), marks=JAXMARL),  # of unlike agents
+    pytest.param("jaxmarl:MPE_simple_speaker_listener_v4", {}, (2, 5, 26, True), marks=JAXMARL),  # its agents differ
     pytest.param("jaxmarl:HeuristicEnemySMAX", {"scenario": "3m"}, (3, 8, 100, True), marks=JAXMARL),
     pytest.param("jumanji:LevelBasedForaging-v0", {"grid_size": 6, "time_limit": 30}, (2, 6, 30, True), marks=JUMANJI),
     pytest.param("jumanji:RobotWarehouse-v0", {"num_agents": 2, "time_limit": 30}, (2, 5, 30, True), marks=JUMANJI),
@@ -34,7 +34,7 @@ PLAYED = [
 
 
 def ours(world, key, num_steps):
-    """Play at random through our interface: what is seen, allowed, done, gained, and whether it is over."""
+    """Play at random through our interface; return observations, allowed actions, actions and outcomes."""
 
     def step(state, key):
         key_choose, key_step = jax.random.split(key)
@@ -89,7 +89,7 @@ def jumanji_theirs(world, key, actions):
 
 @pytest.mark.parametrize(("id", "settings", "facts"), PLAYED)
 def test_an_episode_is_the_packages_own(id, settings, facts):
-    """The same keys and actions, once through our interface and once through the package's."""
+    """Play the same keys and actions through our interface and through the package's own."""
     world = consmarl.make(id, **settings)
     assert (world.num_agents, world.num_actions, world.episode_limit, world.masks_actions) == facts
     key, num_steps = jax.random.key(3), min(world.episode_limit, 30)
@@ -117,7 +117,7 @@ def test_jaxmarls_continuous_actions_have_several_dimensions():
     assert (world.num_branches, world.num_actions, world.masks_actions) == (5, 3, False)
     assert world.choice_names == (("0", "0.5", "1"),) * 5
     assert world.name_of(np.array([0, 1, 2, 0, 0])) == "0, 0.5, 1, 0, 0"
-    # listeners push in five dimensions, and speakers say something in three
+    # listeners push in five dimensions, and speakers talk in three
     unlike = consmarl.make("jaxmarl:MPE_simple_speaker_listener_v4", action_type="Continuous", action_bins=3)
     assert unlike.masks_actions
 
@@ -128,7 +128,7 @@ def test_a_continuous_episode_is_the_packages_own():
     key = jax.random.key(3)
     codes, _, actions, outcomes = jax.jit(lambda key: ours(world, key, 6))(key)
     assert actions.shape == (6, 3, 5)
-    with as_its_authors_meant():  # a Box from 0 to 1: five bins are a quarter apart
+    with as_its_authors_meant():  # a Box from 0 to 1: its five bins are 0.25 apart
         seen, _, rewards, _ = jax.jit(lambda key: jaxmarl_theirs(world, key, actions * 0.25))(key)
     for agent in range(3):
         np.testing.assert_allclose(codes[:, agent], seen[agent], atol=1e-6)
@@ -198,7 +198,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(id, settings, said):
     with pytest.raises(UsageError, match=said) as error:
         consmarl.make(id, **settings)
     text = str(error.value)
-    assert text.endswith((".", "?"))  # the second after the nearest name
+    assert text.endswith((".", "?"))  # "?" after a suggested name
     assert "\n" not in text
 
 

@@ -1,4 +1,4 @@
-"""Our worlds behind PettingZoo's interface: its own test, whole episodes by seed, and what users get wrong."""
+"""Our environments behind PettingZoo's interface: its own API tests, whole episodes by seed, and wrong use."""
 
 import pickle
 
@@ -12,7 +12,7 @@ from consmarl.errors import UsageError
 
 
 def random_episodes(env, rng, num_episodes, seed=None):
-    """Play episodes and return everything that came back, in order."""
+    """Play episodes and return everything that `reset` and `step` returned, in order."""
     seen = []
     for episode in range(num_episodes):
         seen.append(env.reset(seed=seed if episode == 0 else None))
@@ -42,7 +42,7 @@ def test_one_seed_gives_the_same_whole_episodes(id):
         for seed in (11, 11, 12)
     )
     assert once == again
-    assert once != other or id == "cleanup"  # random play in Cleanup hardly ever lets chance in
+    assert once != other or id == "cleanup"  # in Cleanup, random play is hardly ever affected by chance
 
 
 @pytest.mark.parametrize("id", ["pgm-3ag", "ft"])

@@ -1,4 +1,4 @@
-"""Worlds by name, their parameters, and the sentences that wrong ones get."""
+"""Environments by name, their parameters, and how wrong ones are refused."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_parameters_change_what_they_name_and_nothing_else():
     assert hash(consmarl.make("pgm-6ag")) == hash(consmarl.make("pgm-6ag"))
 
 
-# the numbers of the paper's table, and the observation lengths of the authors' environments
+# the sizes in the paper's table, and the observation lengths of the authors' environments
 @pytest.mark.parametrize(
     ("id", "agents", "actions", "size", "limit"),
     [

@@ -1,4 +1,4 @@
-"""An environment turned around is the same environment: its episodes are those of the original, turned around."""
+"""Mirrored or rotated environments: their episodes are those of the original, mirrored or rotated."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ WALKERS = [id for id in consmarl.world_ids() if consmarl.make(id).symmetries]
 
 
 def turned(cells, way, grid):
-    """Return cells [..., (row, column)] of a grid that is turned around."""
+    """Return cells [..., (row, column)] in the mirrored or rotated grid."""
     cells = cells[..., list(way.codes[:2])]
     for index in way.counts_down:
         cells = cells.at[..., index].set(grid[index] - 1 - cells[..., index])

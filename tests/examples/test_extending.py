@@ -1,4 +1,4 @@
-"""The examples of extending: each is one file, and what it registers is trained, resumed, swept and reported."""
+"""Each extension example is one file; what the files register can be trained, resumed, swept and reported."""
 
 import json
 import subprocess
@@ -23,14 +23,14 @@ WORDS = [word for name, value in SETTINGS.items() for word in (f"--{name.replace
 
 @pytest.fixture(autouse=True)
 def _plugins_are_forgotten(unregistered):  # noqa: ARG001
-    """Leave nothing registered, so that each test begins as a process that has just started."""
+    """Forget the plugins after each test, so that each starts like a new process."""
     yield
     for name in NAMES:
         sys.modules.pop(name, None)
 
 
 def done(*words):
-    """Run a command with all four plugins, which has to go well."""
+    """Run a command with all four plugins, and check that it succeeds."""
     result = consmarl(*PLUGINS, *words)
     assert result.returncode == 0, result.stderr
     return result
@@ -38,9 +38,9 @@ def done(*words):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A finished run with a world, a learner, a way of sharing and an exploration of somebody's own.
+    """A finished run with a custom environment, learner, way of sharing and exploration.
 
-    Its process is a real one, started as people start it.
+    It is trained in a process of its own, as users start it.
     """
     out = tmp_path_factory.mktemp("extending") / "run"
     command = [sys.executable, "-m", "consmarl.cli", *PLUGINS, "train", *WORDS, "--out", str(out)]

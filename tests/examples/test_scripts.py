@@ -1,4 +1,4 @@
-"""The scripted teams play as well as their files say; the floors lie well below the figures there."""
+"""The scripted teams play as well as their files claim; the thresholds here are well below those figures."""
 
 import importlib
 import sys
@@ -61,7 +61,7 @@ def test_search_sees_a_whole_corridor_and_stops_there():
     best_path, as_bits = (getattr(importlib.import_module("searching"), name) for name in ("best_path", "as_bits"))
     seen = as_bits([(0, 0), (0, 1), (0, 2)], (1, 7))
     assert best_path((0, 1), seen, 12, (1, 7), (1, 3)) == tuple((0, column) for column in range(2, 6))
-    # two steps: seen from cell 2 after one of them, cell 3 can still be reached; cell 4 cannot
+    # with two steps, cell 3 comes into view at cell 2 and can still be reached; cell 4 cannot
     assert best_path((0, 1), seen, 2, (1, 7), (1, 3)) == ((0, 2),)
 
 

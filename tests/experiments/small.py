@@ -1,4 +1,4 @@
-"""A run small enough for tests, and what they look at in its directory."""
+"""A run small enough for tests, and helpers that read its directory."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ SMALL = dict(
     checkpoint_every=16,
 )  # fmt: skip
 COMMAND = Path(sys.executable).with_name("consmarl")
-# Whoever may be killed must not be writing to the cache of compiled programs that all tests share.
+# A process that may be killed must not write to the compilation cache that all tests share.
 COMPILING_ANEW = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 ONLY_READING = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "inf"}
 
@@ -47,7 +47,7 @@ def assert_same_run(left, right):
 
 
 def wait_for_rows(out, process, count, seconds=600):
-    """Wait until the run has written so many rows or is over."""
+    """Wait until the run has written that many rows or has ended."""
     deadline = time.monotonic() + seconds
     path = out / "metrics.jsonl"
     while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") >= count):

@@ -1,4 +1,4 @@
-"""Arithmetic is counted in the traced program: every matrix product, as often as it is computed.
+"""Floating-point operations are counted in the traced program: every matrix product, as often as it is computed.
 
 Expected counts are 2 · rows · inner · columns for each product, a multiplication and an addition for each term.
 """
@@ -51,7 +51,7 @@ def test_a_convolution_counts_its_kernel_for_each_output(groups, within):
     def convolved(pictures, kernels):
         return jax.lax.conv_general_dilated(pictures, kernels, (1, 1), "VALID", feature_group_count=groups)
 
-    # 3 × 3 places of a picture of 5 × 5 have room for a kernel of 3 × 3
+    # a kernel of 3 × 3 fits at 3 × 3 positions of a 5 × 5 picture
     flop = matmul_flop(convolved, floats(2, 4, 5, 5), floats(6, within, 3, 3))
     assert flop == 2 * (2 * 6 * 3 * 3) * (within * 3 * 3)
 
@@ -132,7 +132,7 @@ def test_the_gradient_of_a_scan_goes_round_as_often():
 
 @jax.custom_vjp
 def square(matrix):
-    """One product forwards, and five backwards, which no rule of JAX's would make."""
+    """One product forward and five backward, which JAX's own rules would not give."""
     return matrix @ matrix
 
 
@@ -196,7 +196,8 @@ def test_an_update_grows_linearly_with_episodes_and_with_steps(method):
     few = flop_of_update(trainer, 2, 4)
     more, most = (flop_of_update(trainer, num_episodes, 4) for num_episodes in (4, 6))
     longer, longest = (flop_of_update(trainer, 2, num_steps) for num_steps in (8, 12))
-    # by equal amounts: something may be done once, such as weighing gradients, or choosing a strategy for an episode
+    # by equal amounts, not in proportion: some work may be done only once, such as weighing gradients or choosing a
+    # strategy for an episode
     assert 0 < more - few == most - more
     assert 0 < longer - few == longest - longer
 

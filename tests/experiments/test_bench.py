@@ -1,4 +1,4 @@
-"""What `consmarl bench` measures: figures that hang together, of a run that learns and shares from the start."""
+"""What `consmarl bench` measures: consistent figures, for a run that learns and shares from the start."""
 
 import dataclasses
 import os
@@ -83,7 +83,7 @@ def test_a_learner_without_replay_learns_from_each_episode_once():
 
 def test_an_update_that_cannot_be_counted_has_no_share():
     class Patient(IQL):
-        """A learner that goes on until its weights are small, however long that takes."""
+        """A learner whose update loops an unknown number of times, until its weights are small."""
 
         def update(self, state, batch, key):
             del batch, key
@@ -135,7 +135,7 @@ def parallel_env():
 
 def test_an_environment_that_fails_is_named(tmp_path, monkeypatch, capfd):
     (tmp_path / "broken_world.py").write_text(BROKEN)
-    monkeypatch.syspath_prepend(tmp_path)  # where this process looks the other one does, too
+    monkeypatch.syspath_prepend(tmp_path)  # the measuring process searches the same directories
     config = dataclasses.replace(FOREIGN, env="pettingzoo:broken_world", set=("episode_limit=4",))
     with pytest.raises(UsageError, match="measuring pettingzoo:broken_world stopped with exit code 1"):
         measure(config, **HASTE)

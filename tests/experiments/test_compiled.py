@@ -1,4 +1,4 @@
-"""Where compiled programs are kept."""
+"""Where compiled programs are kept, and when they are not."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SETTINGS = ("jax_compilation_cache_dir", "jax_enable_compilation_cache")
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A user who has set nothing; in the end all is as it was. Nothing may be compiled here."""
+    """The cache of a user who has configured nothing; settings are restored after. Nothing may be compiled here."""
     before = {name: jax.config.values[name] for name in SETTINGS}
     jax.config.update("jax_compilation_cache_dir", None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -41,7 +41,7 @@ def test_programs_are_kept_in_the_users_cache_by_machine_and_the_place_says_what
     assert about["versions"]["jax"] == jax.__version__
     assert about["cores"] == len(os.sched_getaffinity(0))
     assert programs._shelves[0].directory == directory
-    assert jax.config.jax_compilation_cache_dir is None  # JAX itself is left as it was
+    assert jax.config.jax_compilation_cache_dir is None  # JAX's own setting is left alone
     assert home.stat().st_mode & 0o777 == 0o700
 
 

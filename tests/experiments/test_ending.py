@@ -1,4 +1,4 @@
-"""What a run says when it has finished."""
+"""The message at the end of a run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whether a run fits into memory is known before anything is allocated."""
+"""Whether a run fits into memory is checked before anything is allocated."""
 
 import re
 from types import SimpleNamespace
@@ -156,7 +156,7 @@ def test_this_machine_says_how_much_it_has():
 
 
 class Dice:
-    """A trainer whose episodes bring what is left of their number by 7."""
+    """A trainer in which episode n returns n modulo 7."""
 
     def __init__(self):
         self.calls = []
@@ -179,9 +179,9 @@ def test_many_episodes_are_played_in_batches(monkeypatch):
     assert [size for _, size in several.calls] == [40, 40, 20]
     assert len({used for used, _ in several.calls}) == 3
     monkeypatch.setattr(evaluation, "episodes_at_once", lambda *_: 1000)
-    assert summary == evaluation_summary(single, None, key, 100)  # these dice do not look at keys
+    assert summary == evaluation_summary(single, None, key, 100)  # the keys do not matter to these dice
     assert single.was_alone
-    assert single.calls == [(tuple(jax.random.key_data(key).tolist()), 100)]  # as evaluations always were
+    assert single.calls == [(tuple(jax.random.key_data(key).tolist()), 100)]  # one batch uses the key itself
 
 
 @pytest.mark.parametrize("env", ["pgm-3ag", "pgm-6ag", "ft", "ft-20", "ft-multi", "cleanup"])

@@ -1,4 +1,4 @@
-"""The file of metrics: what a killed or damaged run left in it survives a resume."""
+"""The metrics file: the rows that a killed or damaged run left in it survive a resume."""
 
 import json
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ def episodes(metrics):
 def test_rows_after_an_episode_are_dropped_and_nothing_is_said(metrics):
     before = metrics.path.read_bytes().splitlines()
     assert metrics.keep_until(200) is None
-    assert metrics.path.read_bytes().splitlines() == before[:3]  # to the bit
+    assert metrics.path.read_bytes().splitlines() == before[:3]  # byte for byte
     assert metrics.keep_until(-1) is None
     assert episodes(metrics) == []
 
@@ -73,7 +73,7 @@ def test_a_resume_names_the_damaged_row_and_goes_on(metrics, monkeypatch, capsys
     lines[1] = b"no JSON"
     metrics.path.write_bytes(b"\n".join(lines))
     (metrics.path.parent / "config.json").write_text(TrainConfig().to_json())
-    # nothing is trained: what matters happens before
+    # nothing is trained: rows are checked before training starts
     monkeypatch.setattr(TrainConfig, "trainer", lambda _: SimpleNamespace(metrics=Schema()))
     monkeypatch.setattr(train, "check_memory_to_resume", lambda *_: None)
     monkeypatch.setattr(train, "_newest_state", lambda *_: (None, 200))
@@ -93,5 +93,5 @@ def test_a_row_holds_what_a_mechanism_reports_that_nobody_knows():
     )  # fmt: skip
     of_episodes = {"return", "agent_returns", "episode_steps", "epsilon"}
     shared = {name: value for name, value in row_of(report).items() if name not in of_episodes}
-    # an episode's whispers are those of all agents: the mean of 24 numbers up to 23, times 3
+    # per episode and summed over agents: 3 times the mean of the 24 numbers from 0 to 23
     assert shared == {"whispers": 34.5, "breath_left": [7, 8, 9], "noise": 0.25}

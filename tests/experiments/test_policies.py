@@ -24,7 +24,7 @@ def exported(config, directory):
         ({"learn.averages_weights": True}, AVERAGED),
         ({"learn.averages_weights": False}, NEWEST),
         ({"preset": "paper"}, NEWEST),
-        ({"preset": "paper", "method": "ga-comm", "exploration": None}, NEWEST),  # which never averages them
+        ({"preset": "paper", "method": "ga-comm", "exploration": None}, NEWEST),  # GA-Comm never averages weights
     ],
 )
 def test_a_policy_file_says_which_weights_it_holds(changes, weights, tmp_path):

@@ -1,4 +1,4 @@
-"""What a run's directory says of itself, and who may write to it."""
+"""What a run's directory says about the run, and that only one process at a time writes to it."""
 
 import dataclasses
 import gc
@@ -33,7 +33,7 @@ from consmarl.training.programs import Shelf, keep_programs
 
 
 class Fishing(GoldMiner):
-    """A world that says nothing of what it counts."""
+    """An environment that does not declare its counters."""
 
     metrics = Environment.metrics
 
@@ -89,7 +89,7 @@ def test_it_ends_with_what_the_policy_reaches(run):
 
 
 def scalars(directory):
-    """What TensorBoard reads, (tag, episode) → value: a later file replaces what older ones have from its start on."""
+    """Return what TensorBoard shows, (tag, episode) → value: a file replaces older values from its first episode on."""
     values = {}
     for path in sorted((directory / "events").iterdir(), key=lambda path: path.stat().st_mtime_ns):
         data, place = path.read_bytes(), 0
@@ -180,7 +180,7 @@ def test_a_run_with_kept_programs_has_the_bits_of_one_that_was_compiled_for_it(r
     assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "keeping"), run)
     kept = {path.name.partition("-")[0] for path in (tmp_path / "programs").iterdir()}
     assert kept == {"begin", "init_learner", "evaluate", "run_rounds"}
-    shutil.copytree(tmp_path / "programs", tmp_path / "copied")  # as another process would find them
+    shutil.copytree(tmp_path / "programs", tmp_path / "copied")  # as another process finds them
     keep_programs(Shelf(tmp_path / "copied", 10**8))
     monkeypatch.setattr(programs, "_serialised", lambda _: pytest.fail("one was compiled"))
     assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "kept"), run)
@@ -233,7 +233,7 @@ def test_training_outside_the_main_thread_needs_no_signals(tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of its own with a few hundred kilobytes."""
+    """A small file system of its own, of 192 kB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -272,7 +272,7 @@ def test_a_full_disk_meets_tensorboards_events_with_a_sentence_and_nothing_else(
         deque((events.append({"episode": episode} | row) for episode in range(100_000)), maxlen=0)
     events.close()
     del events
-    gc.collect()  # nothing is left that would try again
+    gc.collect()  # nothing is left that would try to write again
     assert threading.active_count() == threads
     assert capfd.readouterr().err == ""
 

@@ -1,4 +1,4 @@
-"""Runs with sharing: options by method and world, rows of metrics, recorded episodes, and going on after a stop."""
+"""Runs with sharing: options by method and environment, metrics, recorded episodes, and resuming."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ CONFIG = TrainConfig(
 
 def test_a_method_brings_its_sharing_and_a_preset_its_settings():
     assert TrainConfig().trainer().sharing == NoSharing()
-    answers = dict(budget_answers=2 * 50_000, counting="exact")  # enough for both others
+    answers = dict(budget_answers=2 * 50_000, counting="exact")  # enough for both teammates
     assert TrainConfig(method="cons", preset=Preset.PAPER).trainer().sharing == Cons(**answers)
     assert TrainConfig(method="adhoc-td", preset=Preset.PAPER).trainer().sharing == AdHocTD(**answers)
     released = TrainConfig(sharing="cons", preset=Preset.RELEASE)
@@ -81,7 +81,7 @@ def test_a_configuration_reads_back_as_it_was_written():
                          requires_seen=False, temperature=0.25)  # fmt: skip
     config = TrainConfig(method="cons", preset=Preset.RELEASE, share=share, record=(3, 7))
     assert TrainConfig.from_json(config.to_json()) == config
-    assert "update_rate" not in json.loads(config.to_json())["share"]  # what is not set stays the preset's
+    assert "update_rate" not in json.loads(config.to_json())["share"]  # unset options are left to the preset
     with pytest.raises(UsageError, match=r"no setting 'share.updat_rate': did you mean 'update_rate'"):
         TrainConfig.from_json('{"share": {"updat_rate": 1}}')
     with pytest.raises(UsageError, match=r"share.eligibility has no value 'hopeful': did you mean 'more-hopeful'"):
@@ -128,7 +128,7 @@ def test_chosen_episodes_are_recorded(run):
     done = steps["action"][requests["step"], requests["student"]]
     own = steps["own_action"][requests["step"], requests["student"]]
     np.testing.assert_array_equal(done, np.where(requests["is_advised"], requests["action"], own))
-    # the world's states are those between the actions: one step further each
+    # the states before and after each action, one step apart
     assert recorded.world["num_steps"].tolist() == list(range(recorded.num_steps + 1))
 
 
@@ -151,7 +151,7 @@ def test_a_run_goes_on_with_counts_and_budgets_as_if_never_stopped(run, tmp_path
         assert {k: v for k, v in ours.items() if k not in volatile} == {
             k: v for k, v in theirs.items() if k not in volatile
         }
-    # tensors rather than bytes: safetensors writes the header's entries in any order
+    # compare tensors, not bytes: safetensors writes the header's entries in any order
     resumed, whole = (load_file(each / "policy.safetensors") for each in (copy, run))
     assert resumed.keys() == whole.keys()
     assert all(np.array_equal(resumed[name], whole[name]) for name in whole)

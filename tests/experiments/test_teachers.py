@@ -1,4 +1,4 @@
-"""Experienced agents in a new run: they act and teach, and only newcomers explore, ask and learn."""
+"""Experienced agents in a new run act and teach; only newcomers explore, ask and learn."""
 
 import dataclasses
 import shutil
@@ -126,8 +126,8 @@ def test_a_late_joiner_has_met_nothing_and_explores_as_a_beginner(with_late_join
     )
     assert before["num_visits"][:, 2].max() > 1
     first = after["num_visits"][0]
-    assert first[2] == 1  # it sees for the first time what the agent before it knew
-    # ε has fallen for all before; the newcomer's is that of a first episode again
+    assert first[2] == 1  # its first visit: it has not inherited the counts of the agent it replaced
+    # ε has decayed for everyone; the newcomer starts again with that of a first episode
     assert after["epsilon"][0] > before["epsilon"][-1]
     trainer = JOINING.trainer()
     team, own = (np.asarray(trainer.round_epsilon(rounds, 480))[0, :, 0] for rounds in (29, 30))

@@ -1,4 +1,4 @@
-"""Runs on disk: resumed ones equal uninterrupted ones, whatever moment they were killed at."""
+"""Runs on disk: resumed runs equal uninterrupted ones, no matter when they were killed."""
 
 import os
 import random
@@ -159,7 +159,7 @@ def test_an_unfinished_run_can_be_exported(uninterrupted, tmp_path):
     assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
 
 
-# One process for all three commands: devices are set up once in each, before JAX does anything.
+# One process runs all three commands: devices are set up once per process, before JAX is used.
 ON_TWO_DEVICES = """
 import shutil, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Watching: what is drawn is what an evaluation plays, and files are whole or not written."""
+"""Watching draws the episodes that an evaluation plays, and writes whole files or none."""
 
 import shutil
 import subprocess
@@ -33,7 +33,7 @@ NUM_FRAMES = 8 + 1 + watching.FRAMES_HELD_AT_END
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Train a little, and keep what a run keeps of that for those who watch it."""
+    """The directory of a briefly trained run, with the files that watching needs."""
     directory, config = tmp_path_factory.mktemp("watched"), TrainConfig(**SMALL)
     trainer = config.trainer()
     state, _ = trainer.run(trainer.init(0), num_rounds=4)
@@ -53,7 +53,7 @@ def trained(run):
 
 
 def assert_plays_as_evaluated(trainer, parameters, seed, num_episodes, sharing=ALONE):
-    """Compare with an evaluation step by step: actions, rewards, and what is seen before, between and after them."""
+    """Compare with an evaluation step by step: actions, rewards and every observation, the last one included."""
     world, actors = trainer.world, Actors(trainer.learner, Greedy(), sharing)
     batch = jax.device_get(trainer.evaluate(parameters, jax.random.key(seed), num_episodes, sharing).batch)
     observe = jax.jit(jax.vmap(world.observe))
@@ -83,7 +83,7 @@ def test_agents_who_consult_each_other_play_as_their_evaluation_did(run):
 
 
 def test_chance_in_the_last_step_is_the_evaluations():
-    growing = ("num_agents=2", "view=19,19", "episode_limit=2", "waste_limit=1.0")  # much of it, and all see all of it
+    growing = ("num_agents=2", "view=19,19", "episode_limit=2", "waste_limit=1.0")  # much chance, visible to all agents
     assert_plays_as_evaluated(*untrained(0, env="cleanup", set=growing), seed=0, num_episodes=16)
 
 
@@ -138,7 +138,7 @@ def test_the_gif_for_reports_is_small_and_shows_the_whole_episode(run, tmp_path)
         milliseconds = sum(frame_duration(image, number) for number in range(image.n_frames))
         shown = np.asarray(image.convert("RGB").resize(expected.size), float)
     assert milliseconds == pytest.approx(NUM_FRAMES * 1000 / 6, rel=0.05)
-    assert np.abs(shown - np.asarray(expected)).mean() < 10  # of 255: smaller and in fewer colours, but the same
+    assert np.abs(shown - np.asarray(expected)).mean() < 10  # of 255: smaller, fewer colours, but the same picture
 
 
 def test_a_video_has_every_frame_and_even_sides(tmp_path):
@@ -149,7 +149,7 @@ def test_a_video_has_every_frame_and_even_sides(tmp_path):
     (played,) = watching.random_episodes(world, 1, seed=4)
     drawn = list(film(world, played, 0))
     height, width, _ = drawn[0].shape
-    assert width % 2 == 1  # or there is nothing to fill up
+    assert width % 2 == 1  # so that padding is needed
     command = [ffmpeg, "-i", video, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     played_back = subprocess.run(command, capture_output=True, check=True)
     facts = played_back.stderr.decode()
@@ -234,7 +234,7 @@ def test_an_environment_in_python_shows_its_own_pictures(tmp_path):
     with Image.open(out) as image:
         image.seek(image.n_frames - 1)
         last = np.asarray(image.convert("RGB"), np.int16)
-    # half of it and more is red by then, as Moody draws it
+    # by then more than half of Moody's picture is red
     assert (np.abs(last[20, 20] - (200, 30, 30)) < 40).all()
     with pytest.raises(UsageError, match=r"cannot be made with .*'speed'"):
         watch(MOODY, tmp_path / "other.gif", parameters=dict(speed=3))
@@ -263,7 +263,7 @@ def test_a_policy_of_somebody_elses_environment_is_watched_with_permission_only(
     actors = Actors(trainer.learner, Greedy(), ALONE)
     played = list(greedy_episodes(world, actors, parameters, 3, seed=2))
     evaluated = trainer.evaluate(parameters, jax.random.key(2), 3).batch
-    for number, each in enumerate(played):  # the episodes of an evaluation, and a picture before and after each step
+    for number, each in enumerate(played):  # an evaluation's episodes, with a picture before and after each step
         assert each.rewards.sum() == evaluated.rewards[:, number].sum()
         assert len(each.states) == each.num_steps + 1 == evaluated.num_steps[number] + 1
         assert each.states[0].shape == (40, 40, 3)

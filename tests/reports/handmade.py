@@ -1,4 +1,4 @@
-"""Small directories of runs, as training would have left them."""
+"""Small run directories, written as training would leave them."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ COUNTERS = {"pgm": "gold_mined", "ft": "opened", "cleanup": "apples_eaten"}
 
 
 def evaluated(returns, *, every=1_000, steps=25, counter="gold_mined", **constant):
-    """Rows with an evaluation each, the first of them before training."""
+    """Rows with one evaluation each; the first is from before training."""
     rows = []
     for number, value in enumerate(returns):
         row = {"episode": number * every, "evaluation_return": value, "evaluation_return_error": 0.1}

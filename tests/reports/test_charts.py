@@ -1,4 +1,4 @@
-"""Charts: what they draw is what the statistics say, and where they write it is legible."""
+"""Charts draw exactly what the statistics say, with labels that can be read."""
 
 import json
 import math
@@ -32,7 +32,7 @@ numbers = st.floats(-1e6, 1e6)
 @pytest.fixture
 def groups(tmp_path):
     for method, base in (("iql", 1.0), ("cons", 3.0)):
-        for seed in range(4):  # of fewer the interquartile mean is the mean
+        for seed in range(4):  # with fewer, the interquartile mean is the mean
             write_run(
                 tmp_path / f"{method}-{seed}", method=method, seed=seed, rows=[0.0, base + seed, base * (seed + 2)]
             )
@@ -120,7 +120,7 @@ def test_what_scripts_get_are_the_statistics_rounded_to_what_is_shown(groups):
         for name, expected in line.bands.items():
             for shown, exact in zip(series["bands"][name], expected, strict=True):
                 assert shown == [round(value, found["decimals"]) for value in exact.tolist()]
-    # both groups have the same: three evaluations after 0, 1,000 and 2,000 episodes of 25 steps, each row a second
+    # the same for both groups: evaluations after 0, 1,000 and 2,000 episodes of 25 steps, one second per row
     assert data["places"] == [[0, 1_000, 2_000], [0, 25_000, 50_000], [0.0, 1.0, 2.0]]
 
 
@@ -138,7 +138,7 @@ def test_values_that_are_not_numbers_break_a_curve_and_nothing_else(tmp_path):
     write_run(tmp_path / "a", rows=rows)
     chart = drawn(by_world(grouped(read_runs([tmp_path])))["pgm-3ag"], "loss")
     assert payload(chart)["charts"][0]["series"][0]["bands"]["mean"][0] == [1.0, None, 2.0, None, 3.0]
-    assert svg(chart).count("h0") == 3  # each stands alone
+    assert svg(chart).count("h0") == 3  # each point stands alone
 
 
 def test_paths_are_broken_at_gaps():
@@ -223,7 +223,7 @@ def test_groups_stand_out_from_the_page_in_light_and_dark_and_no_two_look_alike(
 
 def test_contrast_is_that_of_wcag():
     assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # as every contrast checker has it
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # as in any contrast checker
 
 
 def test_the_weight_of_negative_knowledge_is_equation_8():
@@ -249,7 +249,7 @@ def test_a_chart_with_seeds_has_room_for_all_of_them(groups):
     view = drawn(groups).charts[0].views["mean"]
     lines = lines_of(groups, "evaluation_return")
     highest = max(line.seeds.values.max() for line in lines)
-    assert view.frame.y.high < highest <= view.with_seeds.y.high  # the interval does not reach to the best seed
+    assert view.frame.y.high < highest <= view.with_seeds.y.high  # the interval does not reach the best seed
 
 
 def test_lines_of_seeds_are_thinned_to_every_so_manieth_point_and_the_last(groups):

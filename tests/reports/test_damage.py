@@ -1,4 +1,4 @@
-"""Files that are damaged, or written by strangers: a report says what it cannot use, and goes on with the rest."""
+"""Damaged or untrusted files: a report says what it cannot use, and continues with the rest."""
 
 import html
 import json
@@ -32,7 +32,7 @@ def root(tmp_path):
 
 
 def damage(run, line, content):
-    """Put something else on a line, counted from 1, of a run's metrics; an object is what changes in its row."""
+    """Replace a line, counted from 1, of a run's metrics; a dict replaces only those values of the row."""
     path = run / "metrics.jsonl"
     lines = path.read_bytes().split(b"\n")
     if isinstance(content, dict):
@@ -46,7 +46,7 @@ def text_of(page):
 
 
 def reported(root, capsys):
-    """Make a report on the command line; return the text of its page and what was said beside it."""
+    """Make a report on the command line; return the text of its page and what was written to stderr."""
     out = root.parent / "report.html"
     assert main(["report", str(root), "--out", str(out), "--no-gifs", "--no-views"]) == 0
     return text_of(out.read_text(encoding="utf-8")), capsys.readouterr().err
@@ -62,7 +62,7 @@ def test_a_damaged_row_is_said_and_those_after_it_are_read(root, capsys):
     (group,) = by_world(grouped(read_runs([root])))["pgm-3ag"]
     (row,) = final_table([group]).rows
     assert row.mean.estimate == 9.0
-    assert row.area.estimate == 4.5  # a straight line from 0 to 9, with or without one point of it
+    assert row.area.estimate == 4.5  # a straight line from 0 to 9, with or without one of its points
 
 
 def test_a_last_line_that_its_writer_left_half_written_is_passed_over_in_silence(root, capsys):

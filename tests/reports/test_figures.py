@@ -50,7 +50,7 @@ def curves(groups, metric="evaluation_return"):
 def test_lines_are_the_means_over_seeds(groups):
     (axes,) = curves(groups).axes
     lines = labelled_lines(axes)
-    assert list(lines) == ["CONS", "IQL"]  # as they end, from top to bottom
+    assert list(lines) == ["CONS", "IQL"]  # in the order of their last values, from top to bottom
     assert lines["IQL"].get_xdata().tolist() == [0, 1_000, 2_000]
     assert lines["IQL"].get_ydata().tolist() == [0.5, 1.5, 5.0]
     assert lines["CONS"].get_ydata().tolist() == [0.0, 5.0, 9.0]
@@ -116,7 +116,7 @@ def test_bars_are_the_means_of_the_counters_with_their_intervals(groups):
     figure = counters_figure({"pgm-3ag": groups}, "A title", strokes_of(["IQL", "CONS"]))
     (axes,) = figure.axes
     heights = {bars.get_label(): bar.get_height() for bars in axes.containers for bar in bars}
-    assert heights == pytest.approx({"CONS": 0.9, "IQL": 0.5})  # a tenth of the last returns
+    assert heights == pytest.approx({"CONS": 0.9, "IQL": 0.5})  # a tenth of the final returns
     (whisker,) = axes.collections
     assert whisker.get_segments()[0][:, 1] == pytest.approx(interval([0.3, 0.7])[1:])
     seeds = sorted(value for line in axes.get_lines() for value in line.get_ydata())
@@ -299,7 +299,7 @@ def test_curves_can_be_drawn_over_steps_and_time(groups):
         )
         (axes,) = figure.axes
         assert labelled_lines(axes)["IQL"].get_xdata().tolist() == places
-        assert labelled_lines(axes)["IQL"].get_ydata().tolist() == [0.5, 1.5, 5.0]  # the same at every axis
+        assert labelled_lines(axes)["IQL"].get_ydata().tolist() == [0.5, 1.5, 5.0]  # the same over every axis
         assert axes.get_xlabel() == label
 
 

@@ -1,4 +1,4 @@
-"""The page: one file that tells the truth about its runs and lets nothing in."""
+"""The report's page: one file that shows its runs correctly and lets no markup in."""
 
 import base64
 import dataclasses
@@ -53,7 +53,7 @@ def sections_of(page):
 
 
 class Elements(HTMLParser):
-    """Every start tag with its attributes, and whether all tags are closed in order."""
+    """Collects every start tag with its attributes, and checks that tags are closed in order."""
 
     VOID = frozenset({"meta", "link", "img", "source", "br", "input"})
 
@@ -120,7 +120,7 @@ def test_the_summary_names_the_leader_and_says_what_is_not_established(root):
 
 def test_tables_show_the_statistics_numbers(root):
     text = text_of(page_of(root))
-    # CONS ends with 4, 5, 6 and IQL with 1, 2, 3: the mean of CONS's curve 0, 4, 5 is (2 + 4.5) / 2
+    # CONS ends at 4, 5, 6 and IQL at 1, 2, 3; the average height of CONS's mean curve 0, 4, 5 is (2 + 4.5) / 2
     assert "CONS 3 5.00 [4.00, 6.00] 5.00 [4.00, 6.00] 3.25 [3.00, 3.50]" in text
     assert "CONS IQL +3.00 [+3.00, +3.00] 1.00 [1.00, 1.00] not established with 3 seeds" in text
     assert "14.1 ± 0.6 12.6 ± 0.5" in text
@@ -203,7 +203,7 @@ def test_a_study_puts_its_claim_beside_what_is_seen(root):
     assert text.startswith("Ablation on PGM-3ag consmarl · figure 9 of the paper")
     assert "The paper says CONS is best." in text
     assert "Observed here, shortened to 10 % of the paper's episodes" in text
-    assert "Return (training) at episode 2,000: CONS 4.00, IQL 1.00." in text  # the mean of 3, 4, 5 and of 0, 1, 2
+    assert "Return (training) at episode 2,000: CONS 4.00, IQL 1.00." in text  # the means of 3, 4, 5 and 0, 1, 2
     assert "Not run yet: CONS wo-N." in text
     assert STUDY["command"] in text
 

@@ -1,4 +1,4 @@
-"""The page as people see it: in a browser, from a file, light and dark, wide and narrow, with scripts and without."""
+"""The page as users see it: in a browser, from a file, light and dark, wide and narrow, with and without scripts."""
 
 import csv
 import functools
@@ -21,7 +21,7 @@ WIDE, PHONE = 1280, 390
 
 @pytest.fixture(scope="module")
 def groups(tmp_path_factory):
-    """Three groups with rising returns of their own; one of them shares and has a moving picture."""
+    """Three groups with rising returns; one of them shares and has an animation of its policy."""
     root = tmp_path_factory.mktemp("runs")
     rng = np.random.default_rng(0)
     shared = dict(requests=4.0, answers=2.0, advised_share=0.25, requests_left=[10.0, 20.0], budget_used=85.0)
@@ -63,7 +63,7 @@ def tooltip(page, figure="curves-0"):
 
 
 def expected(groups, name, episode, statistic="mean"):
-    """What a tooltip has to say, from the statistics themselves: the highest first."""
+    """Return what a tooltip should say, computed from the statistics: the highest value first."""
     lines = lines_of(groups, name)
     decimals = decimals_of_range(np.concatenate([np.concatenate(b) for line in lines for b in line.bands.values()]))
     rows = []
@@ -241,7 +241,7 @@ def test_each_seed_can_be_shown_behind_its_groups_mean(opened, width):
     tops = page.evaluate(
         "[...document.querySelectorAll('#curves .seed')].map(path => [path.getBBox().y, path.getBBox().height])"
     )
-    assert all(top >= 0 and top + height <= 1_000 for top, height in tops)  # all are in sight
+    assert all(top >= 0 and top + height <= 1_000 for top, height in tops)  # all are visible
     kinds = "[...document.querySelectorAll('#curves .curves > g')].map(g => g.lastChild.getAttribute('class'))"
     assert page.evaluate(kinds) == ["seed"] * 3 + ["line"] * 3
     page.locator("[data-figure='curves-0'] .legend-entry").first.click()
@@ -257,8 +257,8 @@ def test_curves_can_be_seen_over_steps_and_time(opened, groups):
     at_episodes = path_of(page, 0)
     page.locator("[data-figure='curves-0'] [data-across='steps']").click()
     assert axis.text_content() == "environment steps"
-    assert ticks.last.text_content() == "400k"  # of 20,000 episodes of 25 steps
-    assert path_of(page, 0) == pytest.approx(at_episodes, abs=0.5)  # all episodes are as long
+    assert ticks.last.text_content() == "400k"  # of 500k: 20,000 episodes of 25 steps
+    assert path_of(page, 0) == pytest.approx(at_episodes, abs=0.5)  # all episodes have the same length
     assert hover(page, 0.51)[0] == "250,000 environment steps"
     assert hover(page, 0.51)[1:] == expected(groups, "evaluation_return", 10_000)[1:]
     page.locator("[data-figure='curves-0'] [data-across='time']").click()

@@ -1,4 +1,4 @@
-"""What runs declare of their numbers reaches the page, the sheets, marl-eval and figures; what they do not, too."""
+"""Metrics, whether runs declare them or not, reach the page, the sheets, marl-eval and the figures."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ DECLARED = Schema((
 
 
 def fishing(directory, *, schema=None, **settings):
-    """Write a run in a world that nobody here knows, with a learner and a mechanism that nobody knows either."""
+    """Write a run with an environment, a learner and a sharing mechanism that this package does not know."""
     rows = evaluated([0.0, 1.0, 2.0], counter="cod_caught", caught=7.0, crab_loss=0.5, whispers=3.0,
                      whispers_left=[1, 2], dizziness=2.0)  # fmt: skip
     rows = [row | {"evaluation_caught": 9.0} for row in rows]
@@ -80,7 +80,7 @@ def test_declared_titles_totals_and_families_are_those_of_the_page(tmp_path):
     fishing(tmp_path / "run", schema=DECLARED)
     contents = contents_of(read_runs([tmp_path / "run"]), tmp_path)
     (part,) = contents.parts
-    assert [panel.title for panel in part.panels] == ["Cod landed"]  # the total says less
+    assert [panel.title for panel in part.panels] == ["Cod landed"]  # its total is left out
     assert [chart.metric.title for chart in part.sharing.charts] == ["Whispers heard"]
     families = {family: [each.metric.name for _, each in charts] for family, charts in part.curves.families}
     assert families == {

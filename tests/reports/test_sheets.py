@@ -1,4 +1,4 @@
-"""CSV: every number of a report, to go on with elsewhere."""
+"""CSV files with every number of a report, for use in other programs."""
 
 import base64
 import csv
@@ -21,7 +21,7 @@ from tests.reports.handmade import evaluated, write_run
 
 @pytest.fixture
 def contents(tmp_path):
-    """Two methods with three seeds each, of which one shares."""
+    """Two methods with three seeds each; one of them shares."""
     shared = dict(requests=4.0, answers=2.0, advised_share=0.25, requests_left=[10.0, 20.0], budget_used=85.0)
     for method, base in (("iql", 1.0), ("cons", 4.0)):
         for seed in range(3):
@@ -65,7 +65,7 @@ def test_rows_are_all_rows_of_all_runs(contents):
     last = rows[-1]
     assert (last["group"], last["seed"], last["episode"], last["seconds"]) == ("IQL", "2", "2000", "2.0")
     assert float(last["evaluation_return"]) == 3.0
-    assert last["requests"] == ""  # it does not share
+    assert last["requests"] == ""  # IQL does not share
 
 
 def test_settings_say_which_differ(contents):

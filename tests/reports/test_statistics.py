@@ -25,7 +25,7 @@ samples = st.lists(numbers, min_size=2, max_size=9)
 
 
 def middle_of_all_resamples(values, statistic):
-    """The bootstrap by brute force: each of the nⁿ ways to draw n values counts once."""
+    """The bootstrap by brute force: each of the nⁿ ways of drawing n values counts once."""
     resampled = sorted(float(statistic(draw)) for draw in itertools.product(values, repeat=len(values)))
     cut = math.ceil(0.025 * len(resampled)) - 1
     return resampled[cut], resampled[-1 - cut]
@@ -33,7 +33,7 @@ def middle_of_all_resamples(values, statistic):
 
 def test_the_interquartile_mean_leaves_out_a_quarter_at_either_end():
     assert interquartile_mean([100.0, 1.0, 3.0, -50.0]) == 2.0  # of 1 and 3
-    assert interquartile_mean([3.0, 0.0, 0.0]) == 1.0  # a quarter of three is nobody
+    assert interquartile_mean([3.0, 0.0, 0.0]) == 1.0  # a quarter of three values is none
 
 
 @pytest.mark.parametrize("num_values", [1, 2, 4, 5, 7, 8, 20])
@@ -52,8 +52,8 @@ def test_the_interval_is_the_middle_of_all_resamples(values, statistic):
 
 
 def test_the_interval_of_four_seeds_by_hand():
-    # Of the 256 resamples of 0, 0, 0, 4 the mean is the number of fours drawn: 81 have none, 12 have three, one has
-    # four. So 13 (5.1 %) have three or four, and one (0.4 %) has four: 2.5 % are cut off at three.
+    # The mean of a resample of 0, 0, 0, 4 is the number of fours drawn. Of the 256 resamples, 81 have none, 12 have
+    # three and one has four. So 13 (5.1 %) have three or four, and one (0.4 %) has four: 2.5 % are cut off at three.
     assert interval([0.0, 0.0, 0.0, 4.0]) == (1.0, 0.0, 3.0)
 
 
@@ -69,7 +69,7 @@ def test_intervals_of_many_seeds_are_near_scipys(num_values):
 @pytest.mark.parametrize(("num_values", "least", "most"), [(20, 0.88, 0.98), (5, 0.77, 0.90)])
 def test_intervals_hold_the_truth_as_often_as_they_should(num_values, least, most):
     trials = np.random.default_rng(0).normal(1.0, 3.0, size=(num_values, 300))
-    bounds = band(trials)  # each point a trial
+    bounds = band(trials)  # each point is a trial
     share = np.mean((bounds.low <= 1.0) & (bounds.high >= 1.0))
     assert least < share < most
 
@@ -123,7 +123,7 @@ def test_of_one_seed_there_is_no_interval():
 
 @pytest.mark.parametrize("num_seeds", [3, 8])
 def test_a_band_is_an_interval_at_each_point(num_seeds):
-    values = np.random.default_rng(0).normal(size=(num_seeds, 300))  # more points than are done at once
+    values = np.random.default_rng(0).normal(size=(num_seeds, 300))  # more points than are processed at once
     bounds = band(values)
     for point in (0, 1, 150, 299):
         assert interval(values[:, point]) == pytest.approx([each[point] for each in bounds])
@@ -179,10 +179,10 @@ def test_there_is_no_area_under_nothing():
 
 def test_a_level_is_reached_when_three_evaluations_average_it():
     episodes = [0, 10, 20, 30, 40, 50]
-    assert episodes_to_reach(episodes, [0, 0, 9, 0, 0, 0], 5) is None  # lucky once
+    assert episodes_to_reach(episodes, [0, 0, 9, 0, 0, 0], 5) is None  # one lucky evaluation
     assert episodes_to_reach(episodes, [0, 0, 6, 3, 6, 6], 5) == 40  # (6 + 3 + 6)/3
     assert episodes_to_reach(episodes, [5, 5, 5, 5, 5, 5], 5) == 0
-    assert episodes_to_reach(episodes, [0, 12, 0, 0, 0, 0], 5) == 10  # two are all there are
+    assert episodes_to_reach(episodes, [0, 12, 0, 0, 0, 0], 5) == 10  # only two evaluations so far
     assert episodes_to_reach([], [], 5) is None
 
 
@@ -216,7 +216,7 @@ def test_probabilities_of_improvement_either_way_add_up_to_one(left, right):
 def test_many_seeds_leave_little_doubt_about_an_improvement():
     rng = np.random.default_rng(0)
     estimate, low, high = probability_of_improvement(rng.normal(1.0, 1.0, 30), rng.normal(0.0, 1.0, 30))
-    assert low < 0.760 < high  # Φ(1/√2), the truth
+    assert low < 0.760 < high  # the true value, Φ(1/√2)
     assert 0.5 < low < estimate < high < 0.95
 
 

@@ -1,4 +1,4 @@
-"""Tables of a report: every number in them can be had by hand from the runs' files."""
+"""Tables of a report: every number can be recomputed by hand from the runs' files."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from tests.reports.handmade import evaluated, write_run
 
 @pytest.fixture
 def write(tmp_path):
-    """Write runs of a group whose evaluations rise to a last one, `{seed: last}`, and read all there are."""
+    """Return a function that writes the runs of a group, whose evaluations end at the given values, `{seed: last}`."""
 
     def write(method, last_of_seed, *, every_after=(0.0, 1.0), **rest):
         for seed, last in last_of_seed.items():
@@ -62,7 +62,7 @@ def test_final_rows_hold_the_statistics_of_their_seeds_with_the_best_first(write
 
 def test_the_level_to_reach_is_the_lowest_final_mean_and_seeds_that_never_do_count_as_late(write, groups_of):
     write("iql", {0: 2.0, 1: 4.0})  # 3 on average
-    write("cons", {0: 100.0, 1: 100.0, 2: 5.0})  # averaged over three evaluations 33.7, 33.7 and 2
+    write("cons", {0: 100.0, 1: 100.0, 2: 5.0})  # averages of three evaluations: 33.7, 33.7 and 2
     table = final_table(groups_of())
     assert table.level == 3.0
     assert table.rows[0].reach == (2000.0, 2, 3)
@@ -173,7 +173,7 @@ def test_bars_are_means_over_seeds_and_shares_know_how_many_there_are(write, gro
     counted = {"return": 1.0, "opened": 6.0, "red_opened": 3.0, "treasures_taken": 0.5}
     write("cons", {0: 1.0, 1: 2.0}, env="ft", result=counted)
     panels = {panel.name: panel for panel in bar_panels(groups_of("ft"))}
-    assert list(panels) == ["red_opened", "treasures_taken"]  # the total says less than its parts
+    assert list(panels) == ["red_opened", "treasures_taken"]  # a total is left out if its parts are there
     assert panels["red_opened"].bars[0].value == interval([3.0, 3.0])
     shares = {panel.name: panel for panel in bar_panels(groups_of("ft"), as_shares=True)}
     assert shares["red_opened"].bars[0].value.estimate == pytest.approx(3 / 6)
@@ -239,7 +239,7 @@ def test_settings_that_an_older_version_left_open_are_called_default(write, tmp_
     write("iql", {1: 1.0}, learning_rate=None, evaluate_every=200)
     named = {row.name: row for row in setting_rows(groups_of_runs(read_runs([tmp_path])))}
     assert named["learning_rate"].common == ("default", False)
-    assert named["evaluate_every"].common == ("100 or 200", False)  # housekeeping makes no groups
+    assert named["evaluate_every"].common == ("100 or 200", False)  # such settings do not separate groups
 
 
 def test_a_value_that_nobody_set_makes_the_same_group_as_the_same_value_that_somebody_did(write, groups_of):
@@ -249,7 +249,7 @@ def test_a_value_that_nobody_set_makes_the_same_group_as_the_same_value_that_som
     assert {group.label: group.seeds for group in groups_of()} == {
         "CONS, temperature 0.1": (0, 1), "CONS, temperature 0.3": (2,),
     }  # fmt: skip
-    assert [len(released_for(group)) for group in groups_of()] == [2, 0]  # one of them is CONS as it is
+    assert [len(released_for(group)) for group in groups_of()] == [2, 0]  # one of them is CONS unchanged
 
 
 def test_runs_of_versions_that_left_settings_open_stand_apart_and_are_not_named_by_them(write, groups_of):
@@ -260,7 +260,7 @@ def test_runs_of_versions_that_left_settings_open_stand_apart_and_are_not_named_
 
 def test_times_are_told_by_group_and_machine(write, groups_of, tmp_path):
     write("iql", {0: 1.0, 1: 1.0})  # 60 s in result.json, 2,000 episodes of 25 steps, rows of 1 s and 1,000 episodes
-    write("cons", {0: 1.0}, result=None)  # of which the rows tell 2 s
+    write("cons", {0: 1.0}, result=None)  # its rows add up to 2 s
     facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
     facts["sessions"][0]["machine"]["processor"] = "Another processor"
     (tmp_path / "pgm-3ag-iql-1" / "run.json").write_text(json.dumps(facts))

@@ -1,4 +1,4 @@
-"""Files as a stranger might send them: they look like ours, and what they name would do harm."""
+"""Hostile files: they look like ours, but name programs that do harm."""
 
 import json
 
@@ -57,7 +57,7 @@ def write_record(run, settings, number=0, **changes):
 
 
 def whole_run(directory, env, settings):
-    """A finished run whose every file names the environment."""
+    """A finished run in which every file names the environment."""
     described = config(env, settings, share={}, sharing=None, preset="paper", seed=0)
     write_run(directory, env=env, set=settings, episodes=8, preset="paper", sharing=None)
     write_policy(directory / "policy.safetensors", described)

@@ -1,4 +1,4 @@
-"""What a refusal has to look like."""
+"""The form that every refusal must have."""
 
 from contextlib import contextmanager
 
@@ -9,7 +9,7 @@ from consmarl.errors import UsageError
 
 @contextmanager
 def refused(said):
-    """Expect one sentence, on one line, that says so."""
+    """Expect a refusal that matches `said`, in one sentence on one line."""
     with pytest.raises(UsageError, match=said) as error:
         yield error
     text = str(error.value)

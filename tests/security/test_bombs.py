@@ -1,4 +1,4 @@
-"""Files that claim to be larger than they are, or would be when they are opened: refused before memory is spent."""
+"""Files that claim or unpack to an enormous size are refused before memory is allocated."""
 
 import io
 import json
@@ -30,7 +30,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 @contextmanager
 def little_memory():
-    """Expect that no more is allocated than a file of its size could need."""
+    """Expect that only little memory is allocated, less than `LITTLE`."""
     tracemalloc.start()
     try:
         yield
@@ -87,7 +87,7 @@ def test_a_policy_whose_configuration_is_none_is_refused(tmp_path, header, said)
 
 
 def test_weights_are_not_read_unless_they_are_those_of_the_configuration(tmp_path):
-    """A network of ten million units takes no memory here: the file does not hold it."""
+    """A network of ten million units takes no memory here, because the file does not hold it."""
     huge = hostile.write_policy(tmp_path / "policy.safetensors", {"hidden_size": 10_000_000})
     with refused("does not fit its own configuration"):
         load_policy(huge)
@@ -113,7 +113,7 @@ class Harm:
 
 
 def npy(array, header=None):
-    """An array as NumPy writes it, with another header if one is given."""
+    """An array as NumPy writes it, with a different header if one is given."""
     written = io.BytesIO()
     np.save(written, array, allow_pickle=True)
     if header is None:
@@ -155,7 +155,7 @@ def test_a_record_whose_arrays_lie_is_refused(tmp_path, monkeypatch, kind, name)
 
 
 def zeros(size, method, claimed=None):
-    """An archive that holds so many zeros, and claims to hold another number of them."""
+    """An archive with an array of `size` bytes of zeros, which may claim to have another size."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", method) as archive, archive.open("steps/rewards.npy", "w") as member:
         member.write(npy(np.zeros(0, np.float32), described(f"({size // 4},)")))
@@ -206,7 +206,7 @@ def test_a_record_whose_header_is_none_is_refused(tmp_path, header):
 
 
 def checkpoint(directory, **changes):
-    """A checkpoint with right checksums that says what its maker wants."""
+    """A checkpoint with valid checksums and a manifest that can say anything."""
     tensors = directory / "checkpoint-000000001" / "state.safetensors"
     tensors.parent.mkdir(parents=True)
     save_file({"['x']": np.zeros(2, np.float32)}, tensors)
@@ -296,6 +296,6 @@ def test_a_last_line_half_written_is_passed_over(tmp_path):
 
 
 def test_a_record_like_this_is_read(tmp_path):
-    """What is refused above is refused for what was changed."""
+    """The unchanged record is valid, so those above are refused because of their changes."""
     recorded = read_episode(hostile.write_record(tmp_path, {"env": "x"}, 7))
     assert (recorded.episode, recorded.kind, recorded.num_steps) == (7, exchanges.TRAINING, 2)

@@ -1,4 +1,4 @@
-"""Damaged files on the command line: one sentence, exit code 2, and everything as it was."""
+"""Damaged files on the command line: one sentence, exit code 2, and no file is changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON that anybody may have written: every fault is one sentence."""
+"""Untrusted JSON: every fault is refused in one sentence."""
 
 import pytest
 
@@ -17,7 +17,7 @@ FAULTS = {
     b"\xff\xfe{}": "is not UTF-8",
     b'{"a": ' + b"9" * 5000 + b"}": "is not JSON",  # ValueError, not JSONDecodeError
     b'{"a": ' + nested(100_000).encode() + b"}": "nested too deeply",
-    # parsed by Python without complaint, but too deep to copy or to write again
+    # Python parses it without complaint, but it is too deep to copy or to write again
     b'{"a": ' + nested(MOST_LEVELS + 1).encode() + b"}": "nested too deeply",
     b'{"a": ' * 700 + b"1" + b"}" * 700: "nested too deeply",
     b"[]": "must contain an object.*not a list",
@@ -61,7 +61,7 @@ def test_what_is_right_is_read():
         ('{"a\\u001b[2J": ["\\u001b]0;x\\u0007"]}', {"a�[2J": ["�]0;x�"]}),  # would clear or rename a terminal
         ('{"a": "\x9b2J\x7f\\r\\b"}', {"a": "�2J���"}),
         ('{"a": "\\ud800 x\\udc80"}', {"a": "� x�"}),  # cannot be written to a page
-        ('{"a": "\\\\u001b é\\n\\t\\ud83d\\ude00"}', {"a": "\\u001b é\n\t😀"}),  # all of this is legible
+        ('{"a": "\\\\u001b é\\n\\t\\ud83d\\ude00"}', {"a": "\\u001b é\n\t😀"}),  # all of this can be shown
     ],
 )
 def test_characters_that_cannot_be_shown_are_replaced(written, shown):

@@ -1,4 +1,4 @@
-"""What strangers call things stays text: in the report, in the viewer, on the screen."""
+"""Names in untrusted files are shown as plain text: in the report, in the viewer and in the terminal."""
 
 import html.parser
 import json
@@ -18,7 +18,7 @@ PLAIN = re.sub(r"[^\w ]", "x", MARKUP)
 
 
 class Elements(html.parser.HTMLParser):
-    """Count elements, and keep every attribute that would run something."""
+    """Collects the elements of a page, and every attribute that would run something."""
 
     def __init__(self, text):
         super().__init__()
@@ -32,7 +32,7 @@ class Elements(html.parser.HTMLParser):
 
 
 def run_called(directory, *, name, **others):
-    """A finished run in which everything that has a name is called so."""
+    """A finished run in which everything that can be named has this name."""
     rows = evaluated([0.0, 1.0], every=8, counter=name)
     run = hostile.write_run(
         directory, env=f"pettingzoo:{name}", set=[f"x={name}"], label=name, episodes=8, preset="paper", sharing=None,
@@ -51,7 +51,7 @@ def run_called(directory, *, name, **others):
 
 @pytest.fixture
 def pages(tmp_path, monkeypatch, capsys):
-    """Write a report and a viewer's page of runs that are called by a name; return both."""
+    """Return a function that writes a report and a viewer page for runs with the given name."""
     monkeypatch.chdir(tmp_path)
 
     def pages(name, title):
@@ -71,7 +71,7 @@ def pages(tmp_path, monkeypatch, capsys):
 
 
 def test_names_are_text_in_pages(pages):
-    """Pages of runs with hostile names have the elements that pages of other runs have, and no others."""
+    """Pages of runs with hostile names have the same elements as pages of other runs, and no others."""
     for page, other in zip(pages(MARKUP, "hostile"), pages(PLAIN, "plain"), strict=True):
         ours, theirs = (Elements(path.read_text(encoding="utf-8")) for path in (page, other))
         assert ours.tags == theirs.tags

@@ -1,4 +1,4 @@
-"""Where things are read from and written to: not through links, not from the current folder, pictures only as GIF."""
+"""Nothing is written through links, nothing is imported from the current folder, and pictures must be GIFs."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def test_a_run_may_lie_behind_a_link(tmp_path):
 
 
 def test_our_processes_import_nothing_from_the_current_folder(tmp_path, monkeypatch):
-    """Whoever works inside a directory that somebody sent does not run the modules in it."""
+    """Working inside a directory from a stranger does not run the modules in it."""
     (tmp_path / "json.py").write_text("from pathlib import Path\nPath('PWNED').touch()\n")
     (tmp_path / "wanted").mkdir()
     (tmp_path / "wanted" / "somebodys_own.py").write_text("")

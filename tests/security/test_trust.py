@@ -1,4 +1,4 @@
-"""A file that names a program does not run it: through every command, and through the Python API."""
+"""A file that names a program never runs it: not through any command, nor through the Python API."""
 
 import ast
 import dataclasses
@@ -25,7 +25,7 @@ SAYS_WHAT_TO_ADD = r"names the environment .*is a program .* add --envs? .* or -
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """Work in an empty folder, in which a module waits to be imported."""
+    """Work in an empty folder with a hostile module on the import path; afterwards, check that it has not run."""
     place = tmp_path / "place"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -43,10 +43,10 @@ def named(request):
 
 @pytest.fixture
 def files(named):
-    """All kinds of files that may come from elsewhere, each naming the program."""
+    """Every kind of file that a stranger may send, each naming the program."""
     env, settings = named
     run = hostile.whole_run(Path("run"), env, settings)
-    # a run in a world of ours, but for its policy: a report would show that at work
+    # a run in an environment of ours whose policy names the program: a report would play that policy
     masked = hostile.write_run(Path("masked"), set=[], episodes=8)
     hostile.write_policy(masked / "policy.safetensors", hostile.config(env, settings))
     hostile.write_record(masked, hostile.config(env, settings))
@@ -62,7 +62,7 @@ def files(named):
     }
 
 
-# How each command can be given such a file. A command that is not in this list fails the test below.
+# How each command can be given such a file. A command that is missing here fails the test below.
 WAYS = {
     "list": [],
     "train": ["--config CONFIG", "--config=CONFIG --seed 3", "--episodes 16 --config CONFIG"],
@@ -75,7 +75,7 @@ WAYS = {
     "export": ["RUN"],
     "bench": ["--config CONFIG"],
 }  # fmt: skip
-# Those that can run somebody else's environment at all, and so say how.
+# Commands that can run environments of other packages at all, and so say how to allow it.
 RUNS_OTHERS = {"train", "resume", "evaluate", "watch", "sweep", "export", "bench"}
 
 
@@ -91,7 +91,7 @@ def test_no_command_runs_what_a_file_names(files, capsys, command, words):
     code = main([command, *arguments.split()])
     said = capsys.readouterr().err
     assert "Traceback" not in said
-    # that nothing has run is checked by the fixture above
+    # the fixture above checks that nothing has run
     if command in RUNS_OTHERS and "--dry-run" not in words:
         assert code == 2
         assert "--trust" in said or "itself" in said
@@ -170,7 +170,7 @@ def test_what_people_copy_from_the_sentence_is_one_word_of_a_shell(id):
 
 
 class TestWithPermission:
-    """An environment that is harmless, and named by files that the user trusts."""
+    """A harmless environment, named by files that the user trusts."""
 
     ENV = "pettingzoo:consmarl:parallel_env"
     SETTINGS = ("id=pgm-3ag", "episode_limit=4")
@@ -214,7 +214,7 @@ def test_a_sweeps_worker_runs_what_the_user_trusts():
     assert main(command) == 2
     assert not Path("runs").exists()
     (run,) = runs_of(SweepRequest(config=file))
-    (Path("runs") / run.name).mkdir(parents=True)  # as if it had begun, so that the worker reads this file as well
+    (Path("runs") / run.name).mkdir(parents=True)  # as if the run had begun, so that the worker reads this file too
     (Path("runs") / run.name / "config.json").write_text(run.config.resolved().to_json())
     assert main([*command, "--trust"]) == 0
     assert (Path("runs") / run.name / "result.json").is_file()
@@ -225,16 +225,16 @@ PACKAGE = Path(consmarl.__file__).parent
 
 @functools.cache
 def sources():
-    """Every file of the package as Python understands it."""
+    """Every file of the package, parsed."""
     return {
         path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in PACKAGE.rglob("*.py")
     }
 
 
-# Whoever calls these decides what code runs: each place has been looked at.
+# These calls decide what code runs; every place that makes one has been reviewed.
 DANGEROUS = {
-    # ours by name; what a user asked for; the painter that a world's class names
+    # our own modules; what a user asked for; the painter that an environment's class names
     "import_module": {"__init__.py", "environments/importing.py", "plugins.py", "environments/draw/frame.py"},
     "__import__": set(), "eval": set(), "exec": set(), "system": set(), "popen": set(),
     "compile": {"training/programs.py"}, "load_module": set(), "run_path": set(), "run_module": set(),
@@ -248,7 +248,7 @@ def called(tree):
 
 
 def test_code_is_chosen_by_name_in_one_place_only():
-    """What a file names cannot be imported elsewhere, whatever command comes next."""
+    """No other place imports by name, so no command can import what a file names."""
     found = {name: set() for name in DANGEROUS}
     for path, tree in sources().items():
         for name, node in called(tree):
@@ -260,7 +260,7 @@ def test_code_is_chosen_by_name_in_one_place_only():
     assert found == DANGEROUS
 
 
-# Whoever else reads JSON reads what this process, or one that it has started, has just written.
+# All but json_files.py read only JSON that this process, or one that it started, has just written.
 READ_JSON = {
     "json_files.py", "experiments/bench.py", "experiments/sweeps/worker.py", "experiments/train.py",
     "training/checkpoints.py", "training/parts.py", "training/programs.py",
@@ -269,7 +269,7 @@ READ_JSON = {
 
 
 def test_json_that_people_pass_on_is_read_in_one_place():
-    """A report reads files by itself, in `reports/`: it has tests of its own."""
+    """Reports read files with their own code in `reports/`, which has its own tests."""
     found = {path for path, tree in sources().items() if {"loads", "load"} & {name for name, _ in called(tree)}}
     assert {path for path in found if not path.startswith("reports/")} == READ_JSON
 
@@ -285,7 +285,7 @@ def test_nothing_is_unpickled_but_the_programs_in_the_users_own_cache():
 
 
 def _is_harmless(name, node):
-    """Whether it is `re.compile` or `platform.system`, or names a module in the code itself."""
+    """Whether the call is `re.compile` or `platform.system`, or imports a module named in the code itself."""
     of = getattr(getattr(node.func, "value", None), "id", "")
     return (of, name) in {("re", "compile"), ("platform", "system")} or (
         name == "import_module" and isinstance(node.args[0], ast.Constant)

@@ -9,7 +9,7 @@ from tests.viewer import small
 
 
 class Runs:
-    """Trained runs by method, each trained when it is first asked for: once for all modules, whoever runs them."""
+    """Trained runs by method; each is trained on first use, once for all modules and processes."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -27,7 +27,7 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, request):
     shared = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):  # xdist gives each of its processes a folder in one that they share
+    if hasattr(request.config, "workerinput"):  # xdist gives each process a folder inside one that they share
         shared = shared.parent
     directory = shared / "viewer-runs"
     directory.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def runs(tmp_path_factory, request):
 
 @pytest.fixture
 def copied(runs, tmp_path):
-    """Return a function that copies what a page is made of, all but the checkpoints."""
+    """Return a function that copies a run without its checkpoints and events, which a page does not need."""
 
     def copied(name, to="run"):
         copy = tmp_path / to

@@ -1,4 +1,4 @@
-"""Runs with recorded episodes, small enough for tests: both ways of sharing, and none."""
+"""Runs with recorded episodes, small enough for tests: with both ways of sharing, and with none."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.sharing.record import Reply
 
-RECORDED = (0, 15, 30, 40, 59)  # in every chunk, so that one program is compiled and not two
+RECORDED = (0, 15, 30, 40, 59)  # some in every chunk, so that only one program is compiled
 CONS = TrainConfig(
     method="cons", preset="paper", set=("grid=4,5", "mining_steps=1", "view=3,3", "episode_limit=8"), episodes=60,
     hidden_size=8, batch_episodes=4, replay_episodes=20, warmup_steps=20, num_envs=2, report_every=20,
@@ -28,7 +28,7 @@ def record_of(run, number):
 
 
 def played(recorded, kind, number, bonus):
-    """Return a recorded episode as if it had been staged, with so much more reward in the end; silent, nobody asks."""
+    """Return a recorded episode as if staged, with a bonus in the last step; a silent one has no requests."""
     count = 0 if kind == exchanges.SILENT else len(recorded.requests["step"])
     rewards = recorded.steps["rewards"].copy()
     rewards[-1, 0] += bonus
@@ -40,7 +40,7 @@ def played(recorded, kind, number, bonus):
 
 
 def contents(directory):
-    """Return all that can be told of a directory's files."""
+    """Return the time and the content of every file in a directory."""
     return {
         path.relative_to(directory): (path.stat().st_mtime_ns, path.read_bytes())
         for path in directory.rglob("*")

@@ -1,4 +1,4 @@
-"""What became of answers, beside plain loops and the numbers that the mechanisms themselves came to."""
+"""The effect of each answer, compared with plain loops and with the numbers that the mechanisms computed."""
 
 import functools
 import itertools
@@ -18,11 +18,11 @@ from consmarl.sharing.requests import Draws, Request, Teachers, willing, within_
 from consmarl.viewer.absorbed import absorbed
 
 NUM_STEPS, NUM_AGENTS, NUM_ACTIONS = 40, 3, 4
-BEFORE = (0.4, 0.3, 0.2, 0.1)  # what students of hand-made requests think of the actions
+BEFORE = (0.4, 0.3, 0.2, 0.1)  # the policy of students in hand-made requests
 
 
 def episode(requests, teachers, own, done):
-    """An episode in which these requests were made; own and done are actions of the students, by request."""
+    """An episode with these requests; `own` and `done` are the students' actions, by request."""
     steps = {
         "rewards": np.zeros((NUM_STEPS, NUM_AGENTS), np.float32),
         "own_action": np.zeros((NUM_STEPS, NUM_AGENTS), np.uint8),
@@ -39,7 +39,7 @@ def asked_by(students, steps=None):
 
 
 def hand_made(*requests, negative_weight=0.5):
-    """Requests, one of an agent a step: (own, done, teachers' (agent, best, p, worst, p, prestige), changes)."""
+    """An episode with a request per step: (own, done, answers (agent, best, p, worst, p, prestige), changes)."""
     teachers = {
         name: np.zeros((len(requests), NUM_AGENTS), kind)
         for name, kind in dict(reply=np.uint8, best_action=np.uint8, worst_action=np.uint8, best_probability=np.float32,
@@ -73,14 +73,14 @@ def exchanges(sharing, requests, teachers, draws, has_budget):
 
 
 def random_episode(sharing, seed, num_requests=NUM_STEPS * NUM_AGENTS):
-    """Agents in random states of mind, and what a mechanism itself makes of it."""
+    """An episode with random values, visits and budgets, in which the mechanism itself computes the exchanges."""
     random = np.random.default_rng(seed)
     pairs = np.array(list(itertools.product(range(NUM_STEPS), range(NUM_AGENTS))))
     pairs = pairs[np.sort(random.permutation(len(pairs))[:num_requests])]
     values = random.normal(size=(num_requests, NUM_AGENTS + 1, NUM_ACTIONS))
     values *= random.choice([0.1, 1.0, 4.0], (num_requests, 1, 1))
     is_rounded = random.random((num_requests, NUM_AGENTS + 1, 1)) < 0.3
-    values = np.where(is_rounded, np.round(values), values).astype(np.float32)  # ties, and agents without an opinion
+    values = np.where(is_rounded, np.round(values), values).astype(np.float32)  # ties, also among all actions
     thinks_alike = random.random((num_requests, NUM_AGENTS)) < 0.1
     values[:, 1:][thinks_alike] = np.broadcast_to(values[:, :1], values[:, 1:].shape)[thinks_alike]
     visits = random.choice([0, 1, 2, 9, 400], (num_requests, NUM_AGENTS + 1)).astype(np.int32)
@@ -109,7 +109,7 @@ CASES = {
 
 @pytest.fixture(scope="module", params=CASES)
 def played(request):
-    """A mechanism and what it made of random requests."""
+    """A mechanism, and an episode in which it handled random requests."""
     sharing = CASES[request.param]
     return sharing, random_episode(sharing, seed=len(request.param))
 
@@ -155,7 +155,7 @@ def test_shares_are_those_of_equation_10(played):
 
 
 def counted_by_hand(recorded):
-    """The rules of the module's docstring, one request and one teacher after the other."""
+    """Apply the rules of the module's docstring to one request and one teacher at a time."""
     requests, teachers, rules = recorded.requests, recorded.teachers, {}
     for row, (step, student) in enumerate(zip(requests["step"], requests["student"], strict=True)):
         own, done = recorded.steps["own_action"][step, student], recorded.steps["action"][step, student]
@@ -197,7 +197,7 @@ def test_excluded_are_the_worst_of_the_new_policy(played):
         count = requests["num_excluded"][row] if requests["is_advised"][row] else 0
         assert np.flatnonzero(found.is_excluded[row]).tolist() == sorted(worst_by_hand(policy, count))
         if requests["is_advised"][row] and not requests["is_best"][row]:
-            assert not found.is_excluded[row, requests["action"][row]]  # what was drawn was among the rest
+            assert not found.is_excluded[row, requests["action"][row]]  # it was drawn from the remaining actions
 
 
 few = st.integers(0, 4).map(lambda number: np.float32(number) / 4)
@@ -206,7 +206,7 @@ some_requests = hypothesis.settings(max_examples=60)
 
 @st.composite
 def any_requests(draw):
-    """Requests with so few different numbers that ties are common, and records that no mechanism would write."""
+    """Requests with so few distinct numbers that ties are common, and records that no mechanism would write."""
     actions, answers = st.integers(0, NUM_ACTIONS - 1), st.tuples(st.integers(0, NUM_ACTIONS - 1), few)
     policies = st.lists(few, min_size=NUM_ACTIONS, max_size=NUM_ACTIONS)
     requests = []
@@ -253,7 +253,7 @@ def test_of_equally_bad_actions_the_first_are_left_out():
 
 
 def test_a_hand_made_exchange_is_told_as_it_was():
-    # the student would have done 0, which agent 1 calls worst; agent 2 names 2 best, as agent 1 does, and 0 no worse
+    # the student intended 0; both teachers name 2 best and 0 worst, but agent 2 gives 0 more than the student does
     says = [(1, 2, 0.9, 0, 0.1, 1.0), (2, 2, 0.6, 0, 0.5, 1.0 + math.log(3))]
     recorded = hand_made((0, 2, says, {}), (0, 1, says, {}), (0, 2, says, dict(is_advised=False)))
     found = absorbed(recorded, Cons())
@@ -299,7 +299,7 @@ def test_in_adhoc_td_every_answer_counts_and_nothing_is_negative():
         for teacher in range(NUM_AGENTS):
             says_so = is_sent[row, teacher] and teachers["best_action"][row, teacher] == done
             assert found.raise_changed[row, teacher] == (says_so and done != own)
-            # votes are even, so that shares among those who voted add up to 1
+            # votes weigh the same, and the shares of those who voted add up to 1
             assert found.best_share[row, teacher] == pytest.approx(is_sent[row, teacher] / max(is_sent[row].sum(), 1))
     assert found.raise_changed.sum() > 10
     assert found.is_excluded.shape == (len(is_sent), NUM_ACTIONS)

@@ -1,4 +1,4 @@
-"""Every symbol has a line, and says where the paper defines it."""
+"""Every symbol has an explanation that says where the paper defines it."""
 
 import re
 

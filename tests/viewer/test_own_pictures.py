@@ -1,4 +1,4 @@
-"""Recorded episodes of environments in Python: they draw themselves, if somebody who looks allows that."""
+"""Recorded episodes of environments in Python: the environment draws itself, but only if the user allows it."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ from consmarl.viewer.view import view
 from tests.training.moody import Moody
 
 ENV = "pettingzoo:tests.training.moody:Moody"
-RECORDED = (1, 2)  # of the first round of two, and of the second
+RECORDED = (1, 2)  # one episode from each of the first two rounds
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_an_environment_draws_what_was_recorded_with_permission_only(run, tmp_pa
         assert kind == "data:image/png;base64"
         drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(content))).convert("RGB"), np.int16)
         assert drawn.shape == (40, 40, 3)
-        assert (np.abs(drawn[20, 19] - (200, 30, 30)) < 10).all()  # half of it is red after three of six steps
+        assert (np.abs(drawn[20, 19] - (200, 30, 30)) < 10).all()  # half of the picture is red after 3 of 6 steps
         assert (drawn[20, 21] < 10).all()
 
 

@@ -1,4 +1,4 @@
-"""Arrays packed for a page come out of it bit for bit."""
+"""Arrays packed for a page are unpacked bit for bit."""
 
 import base64
 import gzip
@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as some
 
 from consmarl.viewer.packing import ALIGNMENT, KINDS, packed, unpacked
 
-# every pattern of bits, not every number: hypothesis' own NaNs have one payload
+# draw patterns of bits, not numbers: hypothesis' own NaNs all have one payload
 BITS = {"float32": "u4", "float64": "u8", "bool": "u1"}
 facts = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
@@ -23,7 +23,7 @@ facts = st.recursive(
 
 @st.composite
 def arrays(draw, name):
-    """Any array of a kind, from numbers without axes to three of them, some of no length."""
+    """Any array of a kind, with 0 to 3 axes, some of length 0."""
     shape = draw(some.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     elements = st.integers(0, 1) if name == "bool" else None
     return draw(some.arrays(BITS.get(name, name), shape, elements=elements)).view(name)
@@ -65,7 +65,7 @@ def test_facts_survive_and_the_same_input_gives_the_same_text(told, array):
 
 def test_what_is_written_small_is_still_what_it_was():
     told = {"é": "ß – 語 😀 </script>", "nested": {"list": [1, [2.5, None], {"deep": True}]}}
-    payloads = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x80000000, 0x00000001], np.uint32)  # NaNs, −0, the least
+    payloads = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x80000000, 0x00000001], np.uint32)  # NaNs, −0, smallest
     out_told, out = unpacked(packed(told, {"odd": payloads.view(np.float32), "−": np.float64(-0.0)[None]}))
     assert out_told == told
     assert out["odd"].view(np.uint32).tolist() == payloads.tolist()
@@ -91,7 +91,7 @@ def test_arrays_that_lie_in_memory_in_another_order_are_the_same_arrays():
 
 
 def test_a_page_can_look_at_the_numbers_where_they_lie():
-    # typed arrays of JavaScript take only offsets that are multiples of a number's size
+    # JavaScript's typed arrays take only offsets that are multiples of a number's size
     sizes = {"a": np.zeros(3, np.uint8), "b": np.zeros(5, np.float64), "c": np.zeros(1, np.uint16), "d": np.zeros(2)}
     text = packed({"of": "odd length"}, sizes)
     assert text.isascii()

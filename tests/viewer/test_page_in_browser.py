@@ -1,4 +1,4 @@
-"""The page as people use it: in a browser, from a file, by mouse and by keyboard."""
+"""The page as users see it: in a browser, opened from a file, with mouse and keyboard."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ from tests.viewer import small
 
 PHONE = 390
 ACTIONS = ("stay", "down", "left", "up", "right")
-# what the page tells of a request, by the fields of the record; the number of its decimals is the page's affair
+# fields of the record that the page shows for a request; how many decimals it shows is up to the page
 OF_REQUEST = ("negative_weight", "confidence_after", "num_excluded")
 OF_STEP = ("ask_probability", "num_visits", "requests_left", "rewards")
 OF_TEACHER = ("num_visits", "max_value", "best_probability", "worst_probability", "confidence", "prestige")
@@ -51,7 +51,7 @@ def pair_address(cons_run, adhoc_run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def twins(cons_run, tmp_path_factory):
-    """Write a page with and without sharing, of episodes that are twins in name only; return its address and them."""
+    """Write a page with and without sharing, of episodes that are not real twins; return its address and both lists."""
     recorded = [exchanges.read_episode(exchanges.episode_path(cons_run, number)) for number in small.RECORDED]
     told = [small.played(recorded[number % 5], exchanges.STAGED, number, bonus=number % 3) for number in range(12)]
     silent = [small.played(recorded[number % 5], exchanges.SILENT, number, bonus=0) for number in range(12)]
@@ -77,18 +77,18 @@ def drawn(page):
 
 
 def reach(page, place):
-    """Wait until the page shows what is named by its beginning: episode/step/agent."""
+    """Wait until the page shows this place: episode/step/agent, or the start of it."""
     page.wait_for_selector(f"html[data-drawn^='{place}']")
 
 
 def numbers(page, inside, field):
-    """Return numbers of one kind: what the page holds, and what it writes."""
+    """Return the numbers of one field: the value that the page holds and the text that it shows."""
     found = page.locator(f"{inside} [data-field='{field}']").all()
     return [(float(each.get_attribute("data-value")), each.text_content()) for each in found]
 
 
 def same(shown, recorded):
-    """Tell whether numbers are the record's own, bit for bit, and are written as such."""
+    """Check that the numbers are the record's own, bit for bit, and that their text agrees with them."""
     values = [value for value, _ in shown]
     assert values == np.ravel(recorded).astype(np.float64).tolist()
     for value, text in shown:
@@ -167,7 +167,7 @@ def assert_bars_are_of_one_scale(page, requests, request):
 
 
 def assert_told_why_actions_are_left_out(page, recorded, request):
-    """Algorithm 1: q are left out where Γ̃ is in ((q − 1)/(|A| − 1), q/(|A| − 1)]; 0 belongs to the first."""
+    """Algorithm 1: q actions are left out if Γ̃ is in ((q − 1)/(|A| − 1), q/(|A| − 1)]; 0 belongs to the first part."""
     requests = recorded.requests
     why = page.locator(".why")
     if not requests["is_advised"][request]:
@@ -195,7 +195,7 @@ def test_what_an_agent_sees_is_what_its_network_gets(opened, address, cons_run):
     world = consmarl.make(small.CONS.env, **settings_from(small.CONS.set))
     for step, agent in ((0, 0), (3, 1), (7, 2)):
         state = jax.tree.map(lambda rows, at=step: rows[at], states_of(recorded, world))
-        seen = np.asarray(world.observe(state))[agent] * world.observation_scale  # float32, as the network has it
+        seen = np.asarray(world.observe(state))[agent] * world.observation_scale  # float32, as the network gets it
         page = opened(address, f"#episode=40&step={step}&agent={agent}")
         features = [numbers(page, ".sees", f"feature-{name}")[0][0] for name in world.feature_names]
         cells = page.locator(".channel-grid span").evaluate_all("all => all.map(each => Number(each.dataset.value))")
@@ -211,7 +211,7 @@ def test_it_plays_to_the_end_and_can_be_paused(opened, address):
     reach(page, "40/2/")
     page.locator("[data-do=play]").click()
     stopped = drawn(page)[1]
-    page.wait_for_timeout(700)  # a step takes 500
+    page.wait_for_timeout(700)  # a step takes 500 ms
     assert drawn(page)[1] == stopped < 8
     page.locator("[data-speed]").select_option("10")
     assert page.locator("[data-do=play]").text_content() == "Play"
@@ -283,7 +283,7 @@ def test_whoever_is_quicker_than_the_first_episode_breaks_nothing(opened, pair_a
         app.all.forEach((pane) => pane.allArrows.dispatchEvent(new Event("change")));
         return app.isReady;
     }"""
-    assert page.evaluate(early) is False  # `opened` sees to it that no script has failed
+    assert page.evaluate(early) is False  # `open_page` checks that no script has failed
 
 
 def test_the_chosen_agent_survives_a_change_of_episode(opened, address):
@@ -318,7 +318,7 @@ def test_the_focus_stays_where_it_was_when_a_step_is_drawn(opened, address):
 
 @pytest.fixture(scope="module")
 def asked(cons_run):
-    """Where a student followed answers: the address of that moment."""
+    """The address of a moment at which a student followed advice."""
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     request = int(np.flatnonzero(recorded.requests["is_advised"])[0])
     return "#episode=40&step={step}&agent={student}".format(
@@ -345,7 +345,7 @@ def test_symbols_are_explained_by_keyboard(opened, address, asked):
         assert symbol.evaluate("each => each === document.activeElement")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    page.keyboard.press("Enter")  # all symbols
+    page.keyboard.press("Enter")  # opens the list of all symbols
     assert page.locator("[data-help]").get_attribute("open") is not None
     assert page.evaluate("document.activeElement.id").startswith("symbol-")
 
@@ -405,7 +405,7 @@ def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(op
 def test_the_next_change_is_the_next_recorded_one(opened, address, cons_run):
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     steps = recorded.steps
-    is_changed = (steps["action"] != steps["own_action"]).any(axis=1)  # without a second draw, nothing else changes it
+    is_changed = (steps["action"] != steps["own_action"]).any(axis=1)  # with no second draw, only advice changes it
     page = opened(address, "#episode=40&step=0&agent=0")
     for step in np.flatnonzero(is_changed[1:]) + 1:
         page.keyboard.press("n")
@@ -540,7 +540,7 @@ def test_with_and_without_sharing_the_difference_is_told_with_its_interval(opene
     page.locator(".pairs circle[data-key=s5]").click()
     reach(page, "s5/0/1")
     assert page.locator(".pairs .is-shown").get_attribute("data-key") == "s5"
-    assert page.locator(".charts:visible").count() == 1  # where nobody asks, the run's requests have no place
+    assert page.locator(".charts:visible").count() == 1  # the charts of requests are hidden where nobody asks
 
 
 def test_votes_of_adhoc_td_are_shown(opened, pair_address, adhoc_run):

@@ -1,4 +1,4 @@
-"""With and without sharing: differences pair by pair, their mean and its interval, and what they settle."""
+"""With and without sharing: the differences of the pairs, their mean with its interval, and the verdict."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What `consmarl view` refuses: wrong choices and damaged records, in one sentence, at the cost of nothing."""
+"""What `consmarl view` refuses: wrong choices and damaged records, in one sentence and without changing a file."""
 
 import dataclasses
 import io
@@ -21,14 +21,14 @@ DAMAGED = 15  # the episode whose record is damaged; knowledge is shared in it
 
 
 def bare_run(directory, config):
-    """A run that has not begun: it has a configuration and nothing else."""
+    """A run that has not begun: it has only a configuration."""
     directory.mkdir()
     (directory / "config.json").write_text(config.to_json())
     return directory
 
 
 def assert_refused(sentence, runs, out, **options):
-    """Look at runs that cannot be looked at: there is one sentence, and no file has changed or come."""
+    """Check that these runs are refused in one sentence, and that no file is changed or added."""
     before = contents(out.parent)
     with pytest.raises(UsageError, match=sentence) as refused:
         view(runs, out, **options)
@@ -107,7 +107,7 @@ def test_numbers_below_zero_are_refused(runs, tmp_path, options):
 
 
 def changed(**changes):
-    """A damage: arrays of a record by new ones, or by none; `/` is written as `__`."""
+    """Return a function that replaces arrays of a record, or removes them; `/` is written as `__`."""
 
     def damage(path):
         with np.load(path) as archive:
@@ -142,7 +142,7 @@ def cut(path):
 
 
 def flip(place):
-    """Change a byte: `place` tells where, from the file's bytes."""
+    """Return a function that changes one byte of a file; `place` finds its position in the file's bytes."""
 
     def damage(path):
         whole = bytearray(path.read_bytes())
@@ -155,7 +155,7 @@ def flip(place):
 def middle_of_values(whole):
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         part = archive.getinfo("steps/values.npy")
-    lengths = np.frombuffer(whole, "<u2", 2, part.header_offset + 26)  # of a name and of what follows it
+    lengths = np.frombuffer(whole, "<u2", 2, part.header_offset + 26)  # of the name and of the extra field
     return part.header_offset + 30 + int(lengths.sum()) + part.compress_size // 2
 
 
@@ -175,7 +175,7 @@ def a_zip_of_texts(path):
 
 
 def text_instead_of(name):
-    """An array that is no array: a text lies under its name."""
+    """Return a function that replaces an array by text."""
 
     def damage(path):
         with zipfile.ZipFile(path) as archive:
@@ -188,7 +188,7 @@ def text_instead_of(name):
 
 
 def all_of(*groups):
-    """Change whole groups of arrays alike, so that they still fit together."""
+    """Change whole groups of arrays in the same way, so that they still fit together."""
 
     def by(change):
         def damage(path):
@@ -201,7 +201,7 @@ def all_of(*groups):
 
 
 def longer(path):
-    """Let the first step be ten times as long ago: steps and states fit together, but no episode has so many."""
+    """Repeat the first step ten times: steps and states still fit together, but no episode has so many."""
     all_of("steps/", "world/")(lambda rows: np.concatenate([rows[:1]] * 10 + [rows]))(path)
 
 
@@ -209,7 +209,7 @@ DAMAGES = {
     "cut off": (cut, "is not a recorded episode, or it is damaged"),
     "empty": (lambda path: path.write_bytes(b""), "is not a recorded episode, or it is damaged"),
     "a byte of the numbers": (flip(middle_of_values), "is not a recorded episode, or it is damaged"),
-    # what says how the first part is compressed, and how it is protected
+    # the compression method and the flags of the first array
     "a byte of the directory": (flip(lambda whole: directory_start(whole) + 10), "or it is damaged"),
     "a flag of the directory": (flip(lambda whole: directory_start(whole) + 8), "or it is damaged"),
     "an array too few": (changed(requests__modified=lambda _: None), "damaged: it lacks requests/modified"),
@@ -259,7 +259,7 @@ DAMAGES = {
 
 @pytest.fixture
 def damaged(copied):
-    """Return a function that makes a run with a page, one of whose records is damaged."""
+    """Return a function that makes a run with a page and one record, which is damaged."""
 
     def damaged(damage):
         run = copied("cons")

@@ -1,4 +1,4 @@
-"""Totals of an episode beside a plain loop over its requests, and columns of a run's rows."""
+"""Totals of an episode, compared with a plain loop over its requests, and columns of a run's metrics."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ NUM_STEPS, NUM_AGENTS, NUM_ACTIONS = 5, 3, 4
 
 
 def random_episode(seed, num_requests):
-    """An episode and what became of its answers, each number for itself: totals are sums, whatever they are of."""
+    """An episode and the effects of its answers, drawn independently: totals are sums, whatever the numbers mean."""
     random = np.random.default_rng(seed)
     pairs = np.sort(random.permutation(NUM_STEPS * NUM_AGENTS)[:num_requests])
     by_step, by_teacher = (NUM_STEPS, NUM_AGENTS), (num_requests, NUM_AGENTS)
@@ -71,7 +71,7 @@ def test_totals_are_those_of_a_loop_over_requests_and_teachers(seed, num_request
     expected = summed_by_hand(recorded, found)
     assert {name: summary[name] for name in expected} == expected
     assert np.sum(summary["taught"]) == summary["answers"]
-    assert np.trace(summary["taught"]) == 0  # nobody teaches itself
+    assert np.trace(summary["taught"]) == 0  # no agent teaches itself
     assert summary["requests_left"] == recorded.steps["requests_left"][NUM_STEPS - 1].tolist()
     assert summary["answers_left"] == recorded.steps["answers_left"][NUM_STEPS - 1].tolist()
     assert summary["return"] == pytest.approx(sum(float(reward) for reward in recorded.steps["rewards"].flat))

@@ -1,4 +1,4 @@
-"""`consmarl view`: which episodes a page shows, that it shows them as they were, and what it plays besides."""
+"""`consmarl view`: which episodes a page shows, that they are shown as recorded, and which ones it plays itself."""
 
 import dataclasses
 import json
@@ -36,7 +36,7 @@ SHARED = 15  # an episode in which knowledge is shared
 
 
 def read_page(path):
-    """Return what a page knows of its runs, and its blocks, unpacked."""
+    """Return a page's data about its runs, and its blocks, unpacked."""
     text = path.read_text(encoding="utf-8")
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     blocks = re.findall(r'<script type="text/plain" id="block-(\d+)">(.*?)</script>', text, re.DOTALL)
@@ -175,7 +175,7 @@ def test_two_runs_are_compared_on_the_episodes_that_both_have(runs, copied, tmp_
     assert [numbers_of(run) for run in both] == [[0, 15, 30, 59]] * 2
     assert [episode["block"] for run in both for episode in run["episodes"]] == list(range(8))
     starts = [[episode["start"] for episode in run["episodes"]] for run in both]
-    assert starts[0] == starts[1]  # with one seed, runs meet the same worlds
+    assert starts[0] == starts[1]  # runs with one seed start their episodes alike
     assert len(set(starts[0])) == 4
     for place, name in ((0, "cons"), (4, "adhoc-td")):
         assert_same_bits(blocks[place][1]["steps/values"], record_of(runs[name], 0)["steps/values"])
@@ -214,7 +214,7 @@ def staged_part(run):
 
 @pytest.fixture(scope="module")
 def staged(runs, tmp_path_factory):
-    """Write a page of two runs with staged and greedy episodes; return it and how to write others like it."""
+    """Write a page of two runs with staged and greedy episodes; return it, a function for more, and the runs' files."""
     directory = tmp_path_factory.mktemp("staged")
 
     def write(name, **changes):
@@ -260,7 +260,7 @@ def test_staged_episodes_are_played_as_training_goes_on(staged, runs):
         _, shown = blocks[staged_part(run)[0]["block"]]
         assert 0.9 < shown["steps/epsilon"][-1] < shown["steps/epsilon"][0] <= before["steps/epsilon"][-1]
         assert shown["steps/is_exploring"].any()
-        # counts and budgets are those that the run has come to
+        # counts and budgets continue from where the run stopped
         assert (shown["steps/requests_left"][0] <= before["steps/requests_left"][-1]).all()
         assert shown["steps/num_visits"][0].max() > 1
 
@@ -278,7 +278,7 @@ def test_greedy_episodes_do_what_is_valued_most(staged):
 
 
 def first_change(recorded):
-    """Return the first step in which somebody followed answers to another action than its own, or none."""
+    """Return the first step in which advice made an agent choose another action than its own, or None."""
     requests, steps = recorded.requests, recorded.steps
     at = requests["step"], requests["student"]
     changed = requests["step"][requests["is_advised"] & (steps["action"][at] != steps["own_action"][at])]
@@ -301,7 +301,7 @@ def test_silent_twins_are_the_same_up_to_the_first_choice_that_answers_changed(r
         assert start_of(recorded) == start_of(twin)
         for field, rows in recorded.world.items():
             np.testing.assert_array_equal(rows[: last + 1], twin.world[field][: last + 1])
-        # what comes before the actions is the same in that step still, what comes after is not
+        # in the step of the change, what precedes the actions is still the same, and what follows is not
         for field in ("values", "is_exploring", "own_action", "num_visits", "ask_probability", "epsilon"):
             np.testing.assert_array_equal(recorded.steps[field][: last + 1], twin.steps[field][: last + 1])
         for field in ("rewards", "action"):
@@ -352,7 +352,7 @@ def test_a_report_writes_and_links_the_pages_of_recorded_runs(copied, tmp_path, 
     assert f"wrote {run / 'exchange.html'}" in capsys.readouterr().out
     assert 'href="run/exchange.html"' in (tmp_path / "report.html").read_text(encoding="utf-8")
     written = (run / "exchange.html").stat().st_mtime_ns
-    main(report)  # what is newer than every record is not written again
+    main(report)  # a page that is newer than every record is not written again
     assert (run / "exchange.html").stat().st_mtime_ns == written
     exchanges.episode_path(run, SHARED).write_bytes(b"damaged")
     main(report)

@@ -1,4 +1,4 @@
-"""Frames show what they are to show: tested by the colours at places known beforehand."""
+"""Frames show what they should, judged by the colours at known places."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Drawings as SVG elements: well-formed, in their place, and the same shapes that pictures are made of."""
+"""Scenes as SVG elements: well-formed, in the right place, and the same shapes as in rendered frames."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -22,7 +22,7 @@ colours = st.tuples(*[st.integers(0, 255)] * 3) | st.tuples(*[st.integers(0, 255
 
 
 def parsed(*elements):
-    """Read elements as a page does that puts them into a drawing."""
+    """Parse elements inside an <svg>, as in a page."""
     return list(ElementTree.fromstring(f"<svg>{''.join(elements)}</svg>"))
 
 
@@ -37,7 +37,7 @@ def number(element, name):
 
 
 def extent(element):
-    """Return left, top, right and bottom of an element; words have a place only."""
+    """Return left, top, right and bottom of an element; for text, only its position."""
     if element.tag == "rect":
         left, top = number(element, "x"), number(element, "y")
         return left, top, left + number(element, "width"), top + number(element, "height")
@@ -63,7 +63,7 @@ def assert_within(elements, width, height, margin):
 
 @pytest.fixture(scope="module", params=WORLDS)
 def played(request):
-    """A world, and some of its states, of NumPy's arrays: at first, and as agents do whatever comes to mind."""
+    """An environment and some of its states as NumPy arrays: the first one, and those after random actions."""
     world = WORLDS[request.param]
     step = jax.jit(world.step)
     states = [jax.jit(world.reset)(jax.random.key(3))]
@@ -101,14 +101,14 @@ def test_agents_are_drawn_on_their_cells_and_not_on_each_other(played):
         assert agents.dtype == np.float32
         for (left, top, side), (row, column) in zip(agents.tolist(), state.agents.tolist(), strict=True):
             assert 0 < side <= CELL
-            # on a landmark they stand a little over the edge
+            # on a landmark they extend a little over the edge of the cell
             assert column * CELL - 2 <= left <= left + side <= (column + 1) * CELL + 2
             assert row * CELL - 2 <= top <= top + side <= (row + 1) * CELL + 2
         assert len(np.unique(agents[:, :2], axis=0)) == world.num_agents
 
 
 class Notes(Canvas):
-    """What painters ask for, as (kind, extent, attributes, words)."""
+    """Records the shapes that painters draw, as (kind, extent, attributes, words)."""
 
     def __init__(self):
         self.asked = []
@@ -144,7 +144,7 @@ def assert_as_asked(elements, asked):
     assert len(elements) == len(asked)
     for element, (kind, ends, attributes, words) in zip(elements, asked, strict=True):
         assert element.tag == kind
-        np.testing.assert_allclose(extent(element), ends, rtol=0, atol=0.02)  # two decimals
+        np.testing.assert_allclose(extent(element), ends, rtol=0, atol=0.02)  # measures have two decimals
         for name, value in attributes.items():
             is_measure = isinstance(value, (int, float))
             assert (number(element, name) if is_measure else element.get(name)) == (
@@ -210,7 +210,7 @@ def test_beams_lie_above_the_agents():
     left, top, right, bottom = extent(beam)
     assert 5 * CELL <= left < right <= 6 * CELL
     assert (top, bottom) == (5 * CELL, 6 * CELL)
-    assert beam.get("fill") == "#00becd6e"  # see-through: (0, 190, 205, 110)
+    assert beam.get("fill") == "#00becd6e"  # translucent: (0, 190, 205, 110)
 
 
 @hypothesis.given(measures, measures, st.floats(0.1, 100), st.floats(0.1, 100), colours, colours)
@@ -234,7 +234,7 @@ def test_what_is_not_painted_is_left_empty():
         assert element.tag == tag
         assert element.get("fill") == "none"
         assert element.get("stroke") is None
-        assert element.get("rx") == (None if tag == "rect" else "2")  # a corner is round if asked, a disc is
+        assert element.get("rx") == (None if tag == "rect" else "2")  # corners are rounded only on request
 
 
 def test_rectangles_are_rounded_if_asked():
@@ -275,7 +275,7 @@ def test_words_have_a_place_and_a_size(anchor, where):
 
 
 def test_gauges_are_filled_to_their_share():
-    for share, widths in ((0.0, [50]), (0.5, [50, 25]), (1.0, [50, 50]), (0.001, [50, 4])):  # a little can be seen
+    for share, widths in ((0.0, [50]), (0.5, [50, 25]), (1.0, [50, 50]), (0.001, [50, 4])):  # never invisible
         shapes = Shapes()
         shapes.gauge(Box(0, 0, 50, 6), share, (1, 2, 3))
         assert [number(element, "width") for element in parsed(*shapes.elements)] == widths

@@ -1,4 +1,4 @@
-"""What a run's file says of settings that nobody set, and what becomes of them when others are changed."""
+"""How a run's file records settings left at their defaults, and what happens to them when others change."""
 
 import itertools
 import json
@@ -19,12 +19,12 @@ from consmarl.experiments.sweeps.plan import PlannedRun, check_against
 from consmarl.learners.team_networks import Weights
 
 OF_THE_WORLD = ("pgm-3ag", "ft", "cleanup")
-FLOATS = dict(observation_size=2, observation_dtype="float32")  # what others' environments show
+FLOATS = dict(observation_size=2, observation_dtype="float32")  # as in environments of other packages
 
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Configurations that would have been trained."""
+    """Collect the configurations that would be trained; nothing is trained."""
     configs = []
     monkeypatch.setattr("consmarl.experiments.ending.ending", str)
     monkeypatch.setattr("consmarl.experiments.train.train", lambda config, out: configs.append(config) or out)
@@ -67,7 +67,7 @@ def test_what_is_written_are_the_papers_values():
     share = read["share"]
     assert (share["temperature"], share["ask_gate"], share["start_episode"]) == (1.0, "always", 5_000)
     assert share["budget_answers"] == 3 * 50_000
-    assert "give_scale" not in share  # which AdHocTD has
+    assert "give_scale" not in share  # an option of AdHocTD
     assert (read["learn"]["target"], read["learn"]["target_memory"]) == ("one-step", "next-observations")
 
 
@@ -96,7 +96,7 @@ def test_a_file_with_nulls_reads_as_before():
 
 
 def with_other_defaults(path, **values):
-    """As another version would have written it, whose defaults are others."""
+    """Rewrite the file as a version with other defaults would have written it."""
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
@@ -111,7 +111,7 @@ def test_a_run_goes_on_with_the_values_that_it_began_with(tmp_path):
 def test_an_older_run_goes_on_with_the_start_of_sharing_that_it_had(tmp_path):
     config = TrainConfig(method="cons", preset="recommended", episodes=2_000)
     assert config.sharing_start == 250
-    written(config, tmp_path)  # as runs were written before they told everything
+    written(config, tmp_path)  # as older versions wrote it, without the resolved settings
     sharing = read_config(tmp_path).trainer().sharing
     assert sharing.start_episode == 5_000
     assert (sharing.ask_gate.value, sharing.temperature, sharing.teacher_memory.value) == ("exploring", 0.3, "student")
@@ -126,7 +126,7 @@ def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_the
     main([*given, "--env", "ft", "--reward-of", "individual"])
     main([*given, "--sharing", "none"])
     assert main([*given, "--method", "ga-comm"]) == 2
-    assert "ga-comm has no choice of weights" in capsys.readouterr().err  # which the file's author chose
+    assert "ga-comm has no choice of weights" in capsys.readouterr().err  # which the file sets explicitly
     seeded, short, elsewhere, silent = trained
     assert (seeded.learning_rate, seeded.seed, seeded.share.temperature) == (0.125, 3, 0.5)
     assert "share.temperature" not in seeded.by_default
@@ -134,7 +134,7 @@ def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_the
     assert (short.resolved().share.start_episode, short.resolved().learning_rate) == (250, 5e-4)
     assert elsewhere.resolved().weights is Weights.SEPARATE  # as the file says
     assert elsewhere.resolved().reward_of.value == "individual"  # as the command says
-    assert elsewhere.resolved().share.weight_shape == 0.7  # as the preset has it in that world
+    assert elsewhere.resolved().share.weight_shape == 0.7  # the preset's value for that environment
     assert silent.resolved().share == ShareOptions()
     assert silent.trainer().sharing is not None
 
@@ -198,7 +198,7 @@ def test_the_commit_of_the_source_is_known_where_git_keeps_it(tmp_path, monkeypa
     (tmp_path / "README").write_text("somebody's project")
     git("add", "README")
     git("commit", "-qm", "first")
-    assert git_facts(package) is None  # it lies in a repository that does not keep it
+    assert git_facts(package) is None  # it lies in a repository that does not track it
     git_facts.cache_clear()
     git("add", "package")
     git("commit", "-qm", "second")

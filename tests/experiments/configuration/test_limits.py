@@ -1,4 +1,4 @@
-"""Numbers that are too large: what they would break, and the sentence that they get."""
+"""Numbers that are too large for a run, and how they are refused."""
 
 import hypothesis
 import pytest
@@ -17,7 +17,7 @@ RANGE = "from 0 to 2,147,483,647"
 
 
 def chunk_by_trying_all(config):
-    """Return the period between rows as it was first written: a look at every number up to that of rounds."""
+    """Return the period between rows by brute force, as first implemented: try every number up to that of rounds."""
     wished = min(200, max(20, config.episodes // 200))
     rounds = config.episodes // config.round_episodes
     fitting = [each for each in range(1, rounds + 1) if rounds % each == 0 and each * config.round_episodes <= wished]

@@ -1,4 +1,4 @@
-"""Methods by name: what each is built of, what goes together, and what is refused in a sentence."""
+"""Methods by name: what they consist of, which settings go together, and which are refused."""
 
 import jax
 import numpy as np
@@ -49,7 +49,7 @@ def test_ga_comm_draws_from_its_policy_one_episode_at_a_time():
     assert trainer.learner.optimiser.learning_rate == 1e-4
     np.testing.assert_allclose([trainer.epsilon(0), trainer.epsilon(750 * 50), trainer.epsilon(10**6)],
                                [0.5, 0.02, 0.02], atol=1e-6)  # fmt: skip
-    # by 0.00064 an episode of 50 steps
+    # it falls by 0.00064 per episode of 50 steps
     assert float(trainer.epsilon(0) - trainer.epsilon(50)) == pytest.approx(0.00064, rel=1e-3)
 
 
@@ -101,7 +101,7 @@ def test_sharing_goes_with_every_method_that_has_values(method, sharing):
         del key
         return trainer._round(False, trainer.init(0))[1]
 
-    # it fits together: tracing tells without compiling
+    # tracing shows, without compiling, that the parts fit together
     report = jax.eval_shape(round_of, jax.random.key(0))
     assert report.sharing["requests"].shape == (make("ft").num_agents, trainer.num_envs)
 

@@ -1,4 +1,4 @@
-"""Names of runs: others for other runs, and such as any file system takes."""
+"""Names of runs: different for different runs, and valid on any file system."""
 
 import re
 
@@ -15,7 +15,7 @@ def test_what_departs_from_the_defaults_is_in_the_name():
     changes = dict(set=["num_agents=4", "grid=(9, 9)"], share={"temperature": 0.3})
     config = TrainConfig(method="cons", preset="paper", **changes)
     assert config.name == "pgm-3ag-cons-paper-epsilon-greedy-num_agents=4-grid=9,9-share.temperature=0.3-0"
-    assert config.resolved().name == config.name  # what nobody set is not in it
+    assert config.resolved().name == config.name  # defaults are not part of the name
     others = [
         dict(episodes=2_000), dict(hidden_size=32), dict(weights="shared"), dict(learning_rate=1e-3),
         dict(record=(1, 2)), dict(learn={"target_memory": "whole-episode"}), dict(preset="release"),

@@ -1,4 +1,4 @@
-"""Presets: what they set reaches the run, what a user sets wins, and runs keep what they began with."""
+"""Presets: their settings reach the run, a user's settings override them, and runs keep the values they began with."""
 
 import importlib.util
 import itertools
@@ -34,7 +34,7 @@ OPEN = {name for name, value in every_setting(TrainConfig()).items() if value is
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """Put other settings in the place of those of the preset `recommended`, and let worlds set nothing but these."""
+    """Replace the settings of the preset `recommended`; Gold Miner sets nothing, and Cleanup only what is given."""
 
     def put(settings, of_cleanup=MappingProxyType({})):
         monkeypatch.setitem(presets.PRESETS, Preset.RECOMMENDED, PresetEntry("made up", settings))
@@ -76,7 +76,7 @@ def test_a_preset_may_set_something_else_where_agents_share(made_up):
     assert sharing.by_preset == {"epsilon_anneal_steps": 300}
     assert TrainConfig(method="iql", env="pgm-3ag", sharing="adhoc-td").by_preset == {"epsilon_anneal_steps": 300}
     assert TrainConfig(method="cons", env="pgm-3ag", epsilon_anneal_steps=7).resolved().epsilon_anneal_steps == 7
-    # what an environment sets wins over what holds everywhere
+    # an environment's settings override those that hold everywhere
     assert TrainConfig(method="iql", env="cleanup").by_preset == {"epsilon_anneal_steps": 800}
     of_team = TrainConfig(method="cons", env="cleanup").by_preset
     assert of_team == {"epsilon_anneal_steps": 800, "optimiser": "adam"}
@@ -87,9 +87,9 @@ def test_a_preset_may_set_something_else_for_newcomers_among_experts(made_up):
     taught = TrainConfig(method="cons", env="pgm-3ag", teachers="experts")
     assert taught.by_preset == {"epsilon_anneal_steps": 100, "epsilon_end": 0.2}
     assert TrainConfig(method="cons", env="pgm-3ag").by_preset == {"epsilon_anneal_steps": 900, "epsilon_end": 0.2}
-    # those who cannot ask have teachers in vain
+    # agents that cannot ask gain nothing from teachers
     assert TrainConfig(method="iql", env="pgm-3ag", teachers="experts").by_preset == {"epsilon_anneal_steps": 900}
-    # what was resolved without teachers is open again when there are some
+    # settings resolved without teachers are resolved again once there are some
     changed = TrainConfig(method="cons", env="pgm-3ag").resolved().with_options({"teachers": "experts"})
     assert changed.resolved().epsilon_anneal_steps == 100
 
@@ -143,7 +143,7 @@ def test_a_method_goes_without_what_it_does_not_have(made_up):
     made_up(MADE_UP)
     whole = TrainConfig(method="ga-comm").resolved()
     assert (whole.hidden_size, whole.weights, whole.learn.target, whole.share.temperature) == (64, None, None, None)
-    assert whole.batch_episodes == 32  # which does nothing there
+    assert whole.batch_episodes == 32  # not used by GA-Comm
     assert TrainConfig(method="vdn").resolved().share.temperature is None
 
 
@@ -189,7 +189,7 @@ def test_studies_are_run_as_the_paper_says():
 
 
 def without_newer_settings(config):
-    """Return a run's file as versions wrote it before targets and optimisers could be chosen."""
+    """Return a run's file as older versions wrote it, before targets and optimisers could be chosen."""
     read = json.loads(config.resolved().to_json())
     newer = {"optimiser", "learning_rate_end", "learn.target", "learn.trace_decay", "learn.averages_weights",
              "share.eligibility", "share.hope_margin"}  # fmt: skip
@@ -212,7 +212,7 @@ def test_an_older_run_keeps_learning_as_it_did(tmp_path):
         assert (learner.target, learner.averages_weights) == (Target.ONE_STEP, False)
         assert (type(learner.optimiser).__name__, learner.optimiser.final_share) == ("RMSprop", 1.0)
         assert config.preset is Preset.RECOMMENDED
-        # asked for another method, it is that of today
+        # another method gets today's settings
         assert config.with_options({"method": "vdn"}).resolved() == TrainConfig(method="vdn").resolved()
 
 
@@ -229,7 +229,7 @@ def test_an_older_run_keeps_its_teachers_whatever_a_preset_chooses_later(tmp_pat
 def test_a_run_from_before_there_were_presets_is_the_papers(tmp_path):
     (tmp_path / "config.json").write_text('{"env": "pgm-3ag", "episodes": 400}')
     assert read_config(tmp_path).resolved() == TrainConfig(preset="paper", episodes=400).resolved()
-    by_hand = TrainConfig.from_file(tmp_path / "config.json")  # which somebody might have written today
+    by_hand = TrainConfig.from_file(tmp_path / "config.json")  # a user may have written such a file today
     assert by_hand.preset is Preset.RECOMMENDED
 
 

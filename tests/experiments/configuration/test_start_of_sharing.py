@@ -1,4 +1,4 @@
-"""Sharing and learning begin within the run, or somebody says that they do not."""
+"""Sharing and learning begin within the run, or a message says that they will not."""
 
 import pytest
 from tests.reports.handmade import write_run
@@ -47,7 +47,7 @@ def test_a_start_that_was_given_stays():
 def test_studies_begin_where_the_paper_does():
     for study in (STUDIES[name] for name in ("pgm-3ag", "ablation", "ft-20")):
         for scale in (1.0, 0.1):
-            # one seed tells of all
+            # one seed is enough
             for run in study.sweep(scale).runs()[: len(study.variants)] if study.env else []:
                 assert run.config.sharing_start in (None, round(5_000 * scale))
                 assert why_nobody_shares(run.config) is None

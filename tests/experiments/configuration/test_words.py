@@ -1,4 +1,4 @@
-"""Settings as words: whoever writes them gets the very run that enums would have made, or a sentence."""
+"""Settings given as words make the same run as enums do, or are refused in one sentence."""
 
 import dataclasses
 import enum
@@ -62,7 +62,7 @@ def kinds_of(hint):
 
 
 def fields_of(record, *kinds):
-    """Names of a record's fields whose values are of one of these kinds, and the kind."""
+    """Yield the names of a record's fields that hold values of one of these kinds, each with its kind."""
     hints = typing.get_type_hints(record)
     if issubclass(record, Options):
         types_of = {name: each.bare_hint for name, each in record.known().items()}
@@ -75,7 +75,7 @@ def fields_of(record, *kinds):
 
 
 def outcome(record, **settings):
-    """What comes of it: the record, or the sentence that refuses what does not go together."""
+    """Return the record, or the sentence that refuses settings which do not go together."""
     try:
         return record(**settings)
     except UsageError as error:
@@ -87,7 +87,7 @@ def test_words_enums_and_the_runs_own_file_make_one_run():
     assert IN_WORDS.to_json() == IN_ENUMS.to_json()
     written = IN_WORDS.resolved().to_json()
     assert TrainConfig.from_json(written) == IN_ENUMS.resolved()
-    # the same world, learner, exploration and sharing: the same program
+    # the same environment, learner, exploration and sharing: the same program
     trainers = [config.trainer() for config in (IN_WORDS, IN_ENUMS, TrainConfig.from_json(written))]
     assert trainers[0] == trainers[1] == trainers[2]
     assert trainers[0].learner.weights is Weights.SHARED

@@ -1,4 +1,4 @@
-"""Processes as Linux shows them."""
+"""Processes, as Linux shows them in /proc."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ def processes():
 
 
 def fact_of(pid, number):
-    """What Linux tells of a process after its name: its state, its parent, …"""
+    """Return one of the fields that follow a process's name in its stat file: its state, its parent, …"""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[number]
     except OSError:  # it has just ended

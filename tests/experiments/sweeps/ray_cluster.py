@@ -1,6 +1,6 @@
-"""A Ray cluster of several nodes on this machine, in a process of its own: Ray forks, which JAX does not like.
+"""A Ray cluster of several nodes on this machine, in a process of its own: Ray forks, which is unsafe with JAX.
 
-It says its address, and ends with its standard input.
+It prints its address, and stops when its standard input is closed.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Sweeps: nothing runs twice, nobody who fails takes others along, and killing one costs nothing."""
+"""Sweeps: nothing runs twice, a run that fails does not affect others, and killing a sweep loses nothing."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from consmarl.experiments.sweeps.ray_workers import STOP, run_job
 from consmarl.experiments.train import resume, train
 
 OPTIONS = {name: getattr(value, "value", value) for name, value in SMALL.items() if name not in ("env", "set")}
-# one method, so that one program serves all; CONS has everything in its state that IQL has, and more
+# one method, so that one compiled program serves all runs; the state of CONS includes that of IQL
 RUNS = Sweep(("pgm-3ag",), variants_of(("cons",), {}), (0, 1, 2), TrainConfig(**SMALL)).runs()
 ARGUMENTS = [
     "sweep", "--methods", "cons", "--envs", "pgm-3ag", "--seeds", "0", "1", "2", "--set", *SMALL["set"],
@@ -37,7 +37,7 @@ ARGUMENTS = [
 
 
 class InstantWorkers:
-    """Workers that are done as soon as they start, with outcomes that tests choose."""
+    """Workers that finish as soon as they start, with outcomes that the test chooses."""
 
     description = "instant workers"
 
@@ -108,7 +108,7 @@ def test_ends_are_put_into_words(tmp_path):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """The runs of the sweep, made one by one without it."""
+    """The runs of the sweep, trained one by one without it."""
     directory = tmp_path_factory.mktemp("alone")
     for run in RUNS:
         train(run.config, directory / run.name)
@@ -123,7 +123,7 @@ def wait_until(has_happened, seconds=600):
 
 
 def paused_children_of(parent):
-    """The children of a process that are alive, all of them paused; none as long as one still runs."""
+    """Pause the live children of a process; return them once all are paused, and an empty list until then."""
     children = [pid for pid in children_of(parent) if is_alive(pid)]
     for child in children:
         with suppress(ProcessLookupError):  # it has just ended
@@ -138,14 +138,14 @@ def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no
     with sweep:
         second = tmp_path / RUNS[1].name / "metrics.jsonl"
         wait_until(lambda: second.exists() and second.read_text().count("\n") > 20)
-        # paused workers cannot finish their runs, however long the rest of this test takes
+        # paused workers cannot finish their runs, no matter how long the rest of this test takes
         wait_until(lambda: paused_children_of(sweep.pid))
         repeated = consmarl(*ARGUMENTS, tmp_path)
         assert repeated.returncode == 2
         assert "a sweep in" in repeated.stderr
         assert "is in progress" in repeated.stderr
         killed, *others = paused_children_of(sweep.pid)
-        # one worker is killed alone, as by a system that runs out of memory: the sweep goes on and tells of it
+        # kill one worker, as a system that runs out of memory would: the sweep continues and reports it
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: "SIGKILL" in sweep.stdout.readline())
         wait_until(lambda: children_of(sweep.pid) and killed not in children_of(sweep.pid))
@@ -200,7 +200,7 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
 
 def test_a_worker_that_is_stopped_while_it_is_still_importing_ends_as_stopped(tmp_path):
     job = Job("run", tmp_path / "run", RUNS[0].config.to_json())
-    for seconds in (0.0, 0.3):  # before Python has begun, and amid the import of JAX
+    for seconds in (0.0, 0.3):  # before Python has started, and while JAX is being imported
         worker = WorkerProcess(job, core=None)
         time.sleep(seconds)
         worker.stop()
@@ -221,7 +221,7 @@ def test_a_run_that_is_asked_to_stop_before_its_first_episode_does_not_compile_i
 
 def test_an_interrupt_that_was_held_back_is_heeded_and_only_once():
     with holding_interrupts():
-        signal.raise_signal(signal.SIGINT)  # at this thread: others here do not hold it back
+        signal.raise_signal(signal.SIGINT)  # to this thread: others here do not hold it back
         with heeding_interrupts() as stop:
             assert stop.is_made
             with heeding_interrupts() as inner:
@@ -243,4 +243,4 @@ def test_a_task_of_a_cluster_stops_when_a_file_says_so_even_if_signals_are_block
         (job.out / STOP).touch()
         assert outcome.result(timeout=240) == Outcome("stopped")
     assert (job.out / "checkpoints").is_dir()
-    assert run_job(job) == Outcome("stopped")  # one that has not begun does not begin either
+    assert run_job(job) == Outcome("stopped")  # a run that has not started does not start either

@@ -1,4 +1,4 @@
-"""What a sweep comes to."""
+"""Which runs a sweep consists of, and which requests are refused."""
 
 import json
 

@@ -25,7 +25,7 @@ RUNS = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0, 1), TrainConfig(**LONG
 
 @pytest.fixture
 def cluster():
-    """A head that does no work and two nodes with a core each."""
+    """A head that does no work, and two nodes with one core each."""
     process = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("ray_cluster.py")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -56,7 +56,7 @@ def is_under_way(directory):
 
 
 def node_of(directory):
-    """The processes of Ray's that a run hangs from: its node, then whatever that has started to do it."""
+    """Return the Ray processes above a run's worker: its node first, then those that the node started for it."""
     (worker,) = [pid for pid in processes() if writes_to(pid, directory / "log.txt")]
     found = [int(fact_of(worker, 1))]
     while "raylet" not in Path(f"/proc/{found[0]}/comm").read_text():
@@ -82,7 +82,7 @@ def test_a_run_whose_node_dies_goes_on_elsewhere_and_ends_as_if_nothing_had_happ
     with sweep:
         unlucky = tmp_path / RUNS[1].name
         wait_until(lambda: is_under_way(unlucky), sweep)
-        for pid in node_of(unlucky):  # as when a machine loses its power
+        for pid in node_of(unlucky):  # as if the machine lost power
             os.kill(pid, signal.SIGKILL)
         output = sweep.communicate(timeout=240)[0]
     assert sweep.returncode == 0, output
@@ -93,7 +93,7 @@ def test_a_run_whose_node_dies_goes_on_elsewhere_and_ends_as_if_nothing_had_happ
 
 
 def assert_same_but_for_rounding(left, right):
-    """Ray gives its workers other threads, and on some machines sums then differ in their last digits."""
+    """Compare rows. Ray gives its workers other threads, and on some machines sums then differ in their last digits."""
     for there, alone in zip(rows(left), rows(right), strict=True):
         assert there.keys() == alone.keys()
         for name, value in alone.items():

@@ -1,4 +1,4 @@
-"""What a sweep shows of its runs, and how long it says that they will take."""
+"""What a sweep shows about its runs, and how it estimates the time that they will take."""
 
 import json
 
@@ -11,7 +11,7 @@ from consmarl.experiments.sweeps.views import RunView, last_row, makespan, secon
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still until it is set."""
+    """A clock that moves only when it is set."""
 
     class Clock:
         now = 0.0
@@ -76,7 +76,7 @@ def test_a_run_compiles_until_its_first_row_of_training(view):
     run = view("world/iql/seed-0")
     assert run.shown_state == "waiting"
     run.begin()
-    assert run.shown_state == "waiting"  # a cluster has not begun with it
+    assert run.shown_state == "waiting"  # a cluster has not started it yet
     begun(run)
     assert run.shown_state == "compiling"
     write_row(run, episode=0, evaluation_return=1.0)
@@ -85,7 +85,7 @@ def test_a_run_compiles_until_its_first_row_of_training(view):
     assert run.shown_state == "running"
     run.end("stopped", None)
     begun(run)
-    assert run.shown_state == "compiling"  # again, with the rows of before
+    assert run.shown_state == "compiling"  # again, although there are rows from before
     screen = SweepScreen([run, view("world/iql/seed-1")], "title")
     assert [cell.plain for cell in screen.table().columns[1].cells] == ["compiling", "waiting"]
     assert screen._summary().plain == "1 compiling, 1 waiting"
@@ -95,9 +95,9 @@ def test_a_run_says_how_long_it_will_take(view, clock):
     run = begun(view("world/iql/seed-0"))
     for clock.now, episode in ((50.0, 10), (60.0, 20), (70.0, 30)):
         write_row(run, episode=episode, **{"return": 1.0})
-    assert run.seconds_per_episode == 1.0  # compiling left out
+    assert run.seconds_per_episode == 1.0  # without the time to compile
     clock.now = 75.0
-    assert run.seconds_left(1.0) == 65.0  # 70 episodes, of which 5 s are over
+    assert run.seconds_left(1.0) == 65.0  # 70 episodes of 1 s, of which 5 s have passed
     assert list(SweepScreen([run], "title").table().columns[4].cells) == ["1:05"]
 
 
@@ -114,10 +114,10 @@ def test_a_sweep_says_how_long_all_of_it_will_take(view, clock, capsys):
         write_row(running, episode=episode, **{"return": 1.0})
     waiting = [view("world/iql/seed-2"), view("world/cons/seed-2"), view("other/cons/seed-2")]
     views = [finished(view("world/cons/seed-0"), seconds=300.0), running, *waiting]
-    # left: 80 s of the one that runs; 100 episodes of 1 s as it does; of 3 s as the finished one; of 2 s, the mean
+    # 80 s for the running one; 100 episodes for each waiting one, of 1 s (like it), 3 s (the finished one), 2 s (mean)
     assert seconds_to_go(views) == 80 + 100 + 300 + 200
     assert SweepScreen(views, "title")._summary().plain == "1 running, 1 finished, 3 waiting; about 11:20 to go"
-    compiling = begun(view("other/cons/seed-3"))  # a second one under way: the queue is shared
+    compiling = begun(view("other/cons/seed-3"))  # now two workers share the queue
     assert seconds_to_go([*views, compiling]) == 80 + 100 + 300
     SweepScreen(views, "title").tell(views[0])
     assert "world/cons/seed-0: finished  (1 of 5; about 11:20 to go)" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The figures of the paper as data."""
+"""The paper's figures as studies."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_every_run_of_every_study_can_be_built_and_studies_share_runs(scale):
     by_name = {}
     for study in STUDIES.values():
         for run in study.sweep(scale).runs() if study.env else []:
-            assert by_name.setdefault(run.name, run) == run  # the same directory is the same run
+            assert by_name.setdefault(run.name, run) == run  # the same directory means the same run
     assert by_name
     built = {run.name.rsplit("/", 1)[0]: run.config for run in by_name.values()}
     for config in built.values():
@@ -22,7 +22,7 @@ def test_every_run_of_every_study_can_be_built_and_studies_share_runs(scale):
 
 
 def test_protocol_is_that_of_paper_and_release():
-    # spec D: episodes from the authors' README, seeds from the paper, seed values from the code's default
+    # episodes from the authors' README, number of seeds from the paper, seed values from the code's default
     expected = {"pgm-6ag": (80_000, 5), "pgm-3ag": (100_000, 5), "ft": (50_000, 4), "cleanup": (80_000, 3)}
     for name, (episodes, seeds) in expected.items():
         runs = STUDIES[name].sweep().runs()
