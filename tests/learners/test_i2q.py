@@ -143,13 +143,13 @@ def test_steps_are_the_slow_losses_gradients_clipped_by_one_norm_of_all_agents_f
 
 
 Q, PAIR, V = I2QNetworks._fields
-# The networks whose gradients change when the given weights change. An online network changes no gradient but its
-# own, so no loss moves another network: its share of that network's gradient would change with its own weights.
+# Which networks' gradients change if the given weights change. Online weights change only their own network's gradient:
+# a loss that also moved another online network would make that network's gradient depend on both.
 LISTENERS = {
     ("online", Q): {Q},  # the others read the target network's memory
     ("online", PAIR): {PAIR},
     ("online", V): {V},
-    ("target", Q): {Q, PAIR, V},  # which is this one's
+    ("target", Q): {Q, PAIR, V},  # Q bootstraps from it, and the others read its memory
     ("target", PAIR): {V},
     ("target", V): {PAIR, Q},
 }

@@ -1,4 +1,4 @@
-"""The value-based methods on probes that they should all solve, and on games that show each method's purpose."""
+"""The value-based methods on simple probes, and on games that show the purpose of each method."""
 
 from dataclasses import dataclass
 
