@@ -1,4 +1,4 @@
-"""What the learners' slow versions have in common: hand-made episodes, and networks a step at a time in float64."""
+"""Shared by the slow reference versions of the learners: hand-made episodes, and networks stepped in float64."""
 
 import functools
 
@@ -13,7 +13,7 @@ SPEC = TeamSpec(AGENTS, ACTIONS, tuple(np.linspace(0.1, 1.0, CODES).tolist()))
 
 
 def hand_made_batch(seed=0, agents=AGENTS):
-    """Episodes of all lengths: one of one step, one that fills its time, early ends by task and by time."""
+    """Episodes of 1, 5, 3 and 5 steps, of which the first and third terminate and the others reach the time limit."""
     rng = np.random.default_rng(seed)
     return EpisodeBatch(
         codes=jnp.asarray(rng.integers(0, 9, (agents, EPISODES, STEPS + 1, CODES)), jnp.uint8),
@@ -26,7 +26,7 @@ def hand_made_batch(seed=0, agents=AGENTS):
 
 
 def with_padding_of(batch, other):
-    """The batch with what another one has after the end of every episode."""
+    """The batch, with the contents of another batch after the end of every episode."""
     is_played = np.arange(STEPS)[None, :] < batch.num_steps[:, None]
     is_seen = np.arange(STEPS + 1)[None, :] <= batch.num_steps[:, None]
     mixed = batch._replace(
@@ -65,7 +65,7 @@ def softmax(x):
 
 
 def gru_slowly(weights, hidden, inputs):
-    """PyTorch's equations, a gate at a time."""
+    """PyTorch's GRU equations, one gate at a time."""
     size = len(hidden)
 
     def part(number):

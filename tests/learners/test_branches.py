@@ -1,4 +1,4 @@
-"""Q-learning where actions have several dimensions, against the same thing written down slowly."""
+"""Q-learning with actions of several dimensions (branches), against a slow reference version."""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ def batch_of_branches(seed=0, masked=False):
     batch = hand_made_batch(seed)
     actions = rng.integers(0, ACTIONS, (AGENTS, EPISODES, STEPS, BRANCHES))
     allowed = None
-    if masked:  # the second dimension has one choice less, and agent 2 is away in the middle
+    if masked:  # the second dimension has one choice fewer, and agent 2 is absent at step 2
         actions[..., 1] %= ACTIONS - 1
         allowed = np.ones((AGENTS, EPISODES, STEPS + 1, BRANCHES, ACTIONS), bool)
         allowed[..., 1, ACTIONS - 1] = False
@@ -36,7 +36,7 @@ def batch_of_branches(seed=0, masked=False):
 
 
 def values_slowly(learner, outputs):
-    """Action values [branch, action], from a network's outputs."""
+    """Action values [branch, action] from a network's outputs."""
     if learner.head is Head.PLAIN:
         return outputs.reshape(BRANCHES, ACTIONS)
     rows = [outputs[1 + branch * ACTIONS : 1 + (branch + 1) * ACTIONS] for branch in range(BRANCHES)]
@@ -64,7 +64,7 @@ def inputs_slowly(learner, batch, agent, episode, length):
 
 
 def errors_slowly(learner, online, target, batch, agent, settled=0.0):
-    """Every squared error: one target for all dimensions, by the mean of the best choices' values."""
+    """All squared errors; all dimensions share one target, which uses the mean of the best choices' values."""
     errors = []
     for episode, length in enumerate(batch.num_steps.tolist()):
         inputs = inputs_slowly(learner, batch, agent, episode, length)
@@ -114,8 +114,8 @@ def test_the_loss_equals_the_slow_one(variant):
 def test_an_actions_value_is_the_mean_over_its_dimensions():
     rng = np.random.default_rng(3)
     values, taken = rng.normal(size=(4, 2, BRANCHES, ACTIONS)), rng.integers(0, ACTIONS, (4, 2, BRANCHES))
-    taken[2, 0] = values[1, 0].argmax(axis=-1)  # once the best in both dimensions
-    taken[3, 1] = values[2, 1].argmax(axis=-1)  # and once in the first alone
+    taken[2, 0] = values[1, 0].argmax(axis=-1)  # one action is the best in both dimensions
+    taken[3, 1] = values[2, 1].argmax(axis=-1)  # and one in the first dimension only
     taken[3, 1, 1] = values[2, 1, 1].argmin()
     following = over_branches(following_best(jnp.asarray(values), jnp.asarray(taken)), BRANCHES)
     for step in range(3):
@@ -137,10 +137,10 @@ def test_forbidden_choices_and_absent_agents_carry_no_loss():
     update = jax.jit(learner.update)
     _, metrics = update(state, batch, jax.random.key(2))
     assert all(np.isfinite(each).all() for each in metrics.values())
-    # where the agent is away, neither its actions' values nor its rewards matter
+    # while the agent is absent, its rewards do not matter
     elsewhere = batch._replace(rewards=batch.rewards.at[2, :, 2].add(100.0))
     np.testing.assert_array_equal(update(state, elsewhere, jax.random.key(2))[1]["loss"], metrics["loss"])
-    # a target that is sure of the forbidden choice changes nothing
+    # a target network with a very high value for the forbidden choice changes nothing
     head = state.target.head_bias.at[:, BRANCHES * ACTIONS - 1].add(100.0)
     sure = state._replace(target=state.target._replace(head_bias=head))
     np.testing.assert_allclose(update(sure, batch, jax.random.key(2))[1]["loss"], metrics["loss"], rtol=1e-6)
@@ -154,7 +154,7 @@ def test_other_methods_learn_in_several_dimensions(learner):
     assert all(np.isfinite(each).all() for each in metrics.values())
     if isinstance(learner, SEQL):
         return
-    # VDN: the sum over agents of the mean over dimensions, without those who are away
+    # VDN: the sum over the agents that are present of the mean over dimensions
     weights = network(state.online.agents, 0)
     errors = []
     for episode, length in enumerate(batch.num_steps.tolist()):

@@ -1,4 +1,4 @@
-"""GA-Comm's two losses against the same things written down slowly, one episode, step, agent and teammate at a time."""
+"""GA-Comm's two losses against a slow reference version: one episode, step, agent and teammate at a time."""
 
 import functools
 
@@ -31,7 +31,7 @@ from tests.learners.slowly import (
 SIZES = dict(hidden_size=7, attention_size=4, critic_size=6)
 LEARNER = GAComm(SPEC, **SIZES)
 ALONE = GAComm(TeamSpec(1, ACTIONS, SPEC.observation_scale), **SIZES, bootstrap_time_limit=True)
-# the critic's steps are so large that advantages from after one would show
+# critic steps so large that advantages computed after one would clearly differ
 IN_LEAPS = GAComm(
     SPEC, **SIZES, optimiser=RMSprop(learning_rate=0.01, max_gradient_norm=0.05), critic_learning_rate=1.0
 )
@@ -39,7 +39,7 @@ ALL_SHUT, ALL_OPEN = (np.array(pair, np.float32) for pair in ([1e3, 0], [0, 1e3]
 
 
 def gate_slowly(weights, own, theirs, place, noise):
-    """How far agent i's gate to its teammate at `place` is open, all its teammates having been read both ways."""
+    """How far an agent's gate to its teammate at `place` is open, after reading all teammates in both directions."""
     upwards = downwards = np.zeros(len(own))
     for other in theirs[: place + 1]:
         upwards = gru_slowly(weights.upwards, upwards, np.concatenate([own, other]))
@@ -50,7 +50,7 @@ def gate_slowly(weights, own, theirs, place, noise):
 
 
 def logits_slowly(actor, hiddens, agent, noise):
-    """One agent's logits, and its gates; noise [other, 2]."""
+    """One agent's logits and gates; noise [other, 2]."""
     weights, own = actor.attention, hiddens[agent]
     theirs = [hidden for number, hidden in enumerate(hiddens) if number != agent]
     query = own @ weights.query
@@ -64,7 +64,7 @@ def logits_slowly(actor, hiddens, agent, noise):
 
 
 def actor_slowly(learner, actor, batch, advantages, noise):
-    """The actor's loss, the entropy and the openness of gates; advantages by (episode, step)."""
+    """The actor's loss, the mean entropy and how far gates are open on average; advantages by (episode, step)."""
     spec, batch = learner.spec, jax.tree.map(np.asarray, batch)
     agents = range(spec.num_agents)
     noise = np.asarray(noise, np.float64).reshape(spec.num_agents - 1, spec.num_agents, STEPS, EPISODES, 2)
@@ -87,7 +87,7 @@ def actor_slowly(learner, actor, batch, advantages, noise):
 
 
 def critic_slowly(learner, critic, target, batch):
-    """The critic's loss, δ by (episode, step), and V by the same."""
+    """The critic's loss, and δ and V by (episode, step)."""
     spec, batch = learner.spec, jax.tree.map(np.asarray, batch)
 
     def value(layers, episode, step):
@@ -116,7 +116,7 @@ def gradient_of(learner, name):
 
 
 def begun(learner=LEARNER, seed=0):
-    """A state whose target critic is not the critic."""
+    """A state whose target critic differs from its critic."""
     state, other = (compiled(learner, "init")(jax.random.key(number)) for number in (seed, seed + 100))
     return state._replace(target=other.critic)
 
@@ -147,7 +147,7 @@ def test_the_losses_equal_the_slow_ones(learner):
 
 
 def moved(tree, path, index, by):
-    """The tree with one weight changed: `path` leads through the fields."""
+    """The tree with one weight changed; `path` names the nested fields that lead to it."""
     if not path:
         tree = np.array(tree)
         tree[index] += by
@@ -176,7 +176,7 @@ WEIGHTS = {
 
 def test_the_actors_gradient_is_the_slow_losss():
     learner, state, batch = LEARNER, begun(seed=3), hand_made_batch(1)
-    # little noise, and gates whose logits hardly differ: all stand ajar, so that all have a gradient
+    # little noise, and gate logits that hardly differ: gates are partly open, so that all have a gradient
     noise = 0.01 * of_batch(learner, jax.random.key(4))
     gate = jax.tree.map(lambda leaf: 0.01 * leaf, state.actor.attention.gate)
     actor = state.actor._replace(attention=state.actor.attention._replace(gate=gate))
@@ -204,7 +204,7 @@ def test_both_steps_go_through_pytorchs_rmsprop_each_at_its_own_pace():
         (1.0, by_critic, state.critic, after.critic, after.critic_optimiser),
     ):
         norm = np.sqrt(sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(gradient)))
-        assert norm > 0.05  # so that clipping is tried
+        assert norm > 0.05  # so that gradients are clipped
         leaves = zip(*(jax.tree.leaves(tree) for tree in (gradient, before, now, squares)), strict=True)
         for slope, old, new, square in leaves:
             clipped = np.asarray(slope, np.float64) * 0.05 / norm
@@ -272,13 +272,13 @@ def test_the_same_key_repeats_an_update_and_another_opens_other_gates():
 
 
 def codes_and_changed():
-    """The first observations of all episodes, and the same with others for the last agent."""
+    """The first observations of all episodes, and the same with different ones for the last agent."""
     codes = hand_made_batch().codes[:, :, 0]
     return codes, codes.at[-1].set(8 - codes[-1])
 
 
 def logits_with(learner, actor, codes, noise):
-    """Logits of the first step [agent, env, action], with all gates' noise given."""
+    """Logits of the first step [agent, env, action], with the same given noise for all gates."""
     nothing_done = jnp.full(codes.shape[:2], -1)
     memory = learner.begin(actor, jax.random.key(0), codes)
     hidden, _ = compiled(learner, "act")(actor, memory, codes, nothing_done, jax.random.key(0))
@@ -296,7 +296,7 @@ def test_shut_gates_carry_nothing():
     actor = begun().actor
     before, after = (logits_with(LEARNER, actor, codes, ALL_SHUT) for codes in codes_and_changed())
     np.testing.assert_array_equal(before[:-1], after[:-1])
-    assert (np.abs(before[-1] - after[-1]).max(axis=-1) > 1e-4).all()  # it sees for itself
+    assert (np.abs(before[-1] - after[-1]).max(axis=-1) > 1e-4).all()  # its own observation changed
 
 
 def test_who_is_alone_hears_nothing():
@@ -308,7 +308,7 @@ def test_who_is_alone_hears_nothing():
     assert np.isfinite(total(after))
     assert metrics["listening"].tolist() == [0.0]
     again, same = (compiled(ALONE, "update")(state, batch, jax.random.key(seed)) for seed in (0, 1))
-    jax.tree.map(np.testing.assert_array_equal, again, same)  # there are no gates for chance to open
+    jax.tree.map(np.testing.assert_array_equal, again, same)  # without teammates there are no random gates
 
 
 def test_acting_step_by_step_is_what_learning_unrolls():
@@ -322,7 +322,7 @@ def test_acting_step_by_step_is_what_learning_unrolls():
         memory, logits = act(actor, memory, batch.codes[:, :, step], last_actions, key)
         np.testing.assert_allclose(memory, unrolled[:, step], atol=1e-6)
         again, _ = decide(actor, unrolled[:, step], learner.noise(key, EPISODES))
-        np.testing.assert_allclose(logits, again, atol=1e-4)  # what differs is multiplied by 1/τ = 100
+        np.testing.assert_allclose(logits, again, atol=1e-4)  # differences in gate logits are multiplied by 1/τ = 100
         last_actions = batch.actions[:, :, step].astype(jnp.int32)
 
 
@@ -340,7 +340,7 @@ def test_its_scores_are_logits_and_it_keeps_no_episodes():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_a_policy_mixed_with_the_uniform_one_has_a_gradient_however_small_a_probability_is(epsilon):
-    logits = np.array([0.5, -1.0, -300.0], np.float32)  # the last one's probability is too small to write down
+    logits = np.array([0.5, -1.0, -300.0], np.float32)  # the last probability underflows
     mixed = mixed_log_policy(jnp.asarray(logits), epsilon)
     expected = (1 - epsilon) * softmax(logits.astype(np.float64)) + epsilon / 3
     np.testing.assert_allclose(mixed, np.log(expected), rtol=1e-5)

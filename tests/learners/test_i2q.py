@@ -1,4 +1,4 @@
-"""I2Q's three losses and steps against the same things written down slowly: an agent, an episode, a step at a time."""
+"""I2Q's three losses and updates against slow reference versions: one agent, episode and step at a time."""
 
 import jax
 import numpy as np
@@ -27,7 +27,7 @@ LOSSES = I2QNetworks(action_value="loss", pair_value="pair_loss", state_value="s
 
 
 def perceptron_slowly(layers, *inputs):
-    """The one output of a perceptron whose inputs lie side by side."""
+    """The single output of a perceptron whose inputs are concatenated."""
     values = np.concatenate(inputs)
     for number, layer in enumerate(layers):
         values = values @ layer.weights + layer.bias
@@ -37,7 +37,7 @@ def perceptron_slowly(layers, *inputs):
 
 
 def unroll_slowly(weights, inputs):
-    """Hidden states and action values of one network over one whole episode, o₀ to o_T."""
+    """Hidden states and action values of one network over a whole episode, o₀ to o_T."""
     hidden, hiddens, values = np.zeros(len(weights.head_weights)), [], []
     for each in inputs:
         hidden, now = network_slowly(weights, hidden, each)
@@ -47,7 +47,7 @@ def unroll_slowly(weights, inputs):
 
 
 def inputs_slowly(spec, codes, actions):
-    """What an agent sees and the last thing it did, from o₀, before which it did nothing, to o_T."""
+    """Scaled observation and one-hot last action at every step from o₀ to o_T; there is no last action at o₀."""
     last_actions = [np.zeros(spec.num_actions), *np.eye(spec.num_actions)[actions]]
     return [
         np.concatenate([seen * np.array(spec.observation_scale), last])
@@ -56,7 +56,7 @@ def inputs_slowly(spec, codes, actions):
 
 
 def metrics_slowly(learner, online, target, batch, agent):
-    """The three losses of one agent, and what else is reported."""
+    """One agent's three losses and other metrics."""
     rewards = batch.rewards.sum(axis=0) if learner.reward_of is RewardOf.TEAM else batch.rewards[agent]
     pair_errors, state_errors, state_weights, action_errors, chosen, state_values = [], [], [], [], [], []
     for episode, length in enumerate(batch.num_steps):
@@ -76,7 +76,7 @@ def metrics_slowly(learner, online, target, batch, agent):
             state_values.append(perceptron_slowly(online.state_value, h_tm1))
             state_errors.append(state_values[-1] - pair_value)
             state_weights.append(learner.expectile if pair_value > state_values[-1] else 1 - learner.expectile)
-            # Q towards both what would ideally follow and what does
+            # Q towards a mix of the ideal and the ordinary target
             ordinary = reward + discount * target_values[step + 1][np.argmax(values[step + 1])]
             goal = learner.ideal_weight * ideal + (1 - learner.ideal_weight) * ordinary
             chosen.append(values[step][actions[step]])
@@ -138,18 +138,18 @@ def test_steps_are_the_slow_losses_gradients_clipped_by_one_norm_of_all_agents_f
             [network(getattr(after.online, kind), agent) for agent in range(AGENTS)],
             steps,
         )
-    assert min(norms.values()) > 0.05  # so that clipping is tried
+    assert min(norms.values()) > 0.05  # so that gradients are clipped
     np.testing.assert_allclose(metrics["gradient_norm"], [norms["action_value"]], rtol=1e-3)
 
 
 Q, PAIR, V = I2QNetworks._fields
-# Who learns otherwise when these weights are others. No two online networks hear of each other, so no loss moves
-# another's network: what it would add to that one's gradient would change with its own.
+# Which networks' gradients change if the given weights change. Online weights change only their own network's gradient:
+# a loss that also moved another online network would make that network's gradient depend on both.
 LISTENERS = {
-    ("online", Q): {Q},  # memories are not its own
+    ("online", Q): {Q},  # the others read the target network's memory
     ("online", PAIR): {PAIR},
     ("online", V): {V},
-    ("target", Q): {Q, PAIR, V},  # they are these
+    ("target", Q): {Q, PAIR, V},  # Q bootstraps from it, and the others read its memory
     ("target", PAIR): {V},
     ("target", V): {PAIR, Q},
 }
@@ -161,7 +161,7 @@ def test_weights_have_a_say_in_these_networks_steps_alone(side, kind):
     state, other, batch = begun(learner), begun(learner, 9), played()
     networks, new = getattr(state, side), getattr(other, side)
     changed = state._replace(**{side: networks._replace(**{kind: getattr(new, kind)})})
-    # what an optimiser remembers after one step is the gradient that it was given
+    # after one step, an optimiser's state shows the gradient that it was given
     ours, theirs = (compiled(learner)(each, batch)[0].optimiser for each in (state, changed))
     listeners = {each for each in (Q, PAIR, V) if not is_same(getattr(ours, each), getattr(theirs, each))}
     assert listeners == LISTENERS[side, kind]
@@ -189,7 +189,7 @@ def test_targets_of_all_three_are_copied_when_due():
         if not is_same(state.target, before.target):
             assert is_same(state.target, state.online)
             copied.append(number)
-    assert copied == [3, 5]  # every other update, the first of them being one too early
+    assert copied == [3, 5]  # every second update, except the first
     assert int(state.num_updates) == 6
 
 
@@ -198,7 +198,7 @@ def test_agents_learn_from_their_own_episodes_only():
     state, batch = begun(learner), played(0)
     changed = with_episodes_of(batch, played(7), agent=0)
     ours, theirs = (compiled(learner)(state, each)[1] for each in (batch, changed))
-    # of steps it cannot be said: all agents' gradients are clipped by one norm
+    # compares metrics, because steps depend on all agents: their gradients are clipped by one norm
     for name in set(ours) - {"gradient_norm"}:
         assert (ours[name] == theirs[name]).tolist() == [False, True, True], name
 

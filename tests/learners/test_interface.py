@@ -1,4 +1,4 @@
-"""The loop holds learners of another kind than IQL: on-policy, with messages when acting, with a critic of the team."""
+"""The training loop supports learners unlike IQL: on-policy, with messages while acting, and with a team critic."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ WORLD = consmarl.make("pgm-3ag", grid=(3, 4), view=(3, 3), episode_limit=6)
 
 @dataclass(frozen=True)
 class TalkingActorCritic(Learner):
-    """Scores come from what all agents see together; learning is one step of REINFORCE with a team baseline."""
+    """Scores use an agent's own observation and the mean of all; an update only fits a critic to the team's return."""
 
     spec: TeamSpec
     is_on_policy: bool = True
@@ -25,7 +25,7 @@ class TalkingActorCritic(Learner):
         return {
             "actor": jax.random.normal(key, shape) * 0.1,
             "critic": jnp.zeros(self.spec.num_agents * self.spec.observation_size),
-            "seen": jnp.zeros(2, jnp.int32),  # updates, episodes in the last one
+            "seen": jnp.zeros(2, jnp.int32),  # number of updates, and of episodes in the last one
         }
 
     def parameters(self, state):
@@ -33,7 +33,7 @@ class TalkingActorCritic(Learner):
 
     def begin(self, parameters, key, codes):
         del parameters
-        return jax.random.normal(key, codes.shape[:2])  # a memory of the team's own making
+        return jax.random.normal(key, codes.shape[:2])  # a memory of the learner's own kind
 
     def act(self, parameters, memory, codes, last_actions, key):
         del last_actions, key
@@ -57,7 +57,7 @@ def test_an_on_policy_learner_gets_the_episodes_just_played_once():
     assert state.learner["seen"].tolist() == [5, 3]
     assert report.has_learned.all()
     assert report.learning["critic_loss"].shape == (5, 1)
-    assert state.replay.episodes.codes.shape[1] == 3  # no more is kept than one round plays
+    assert state.replay.episodes.codes.shape[1] == 3  # replay keeps only the episodes of one round
     assert float(jnp.abs(state.learner["critic"]).sum()) > 0
     np.testing.assert_array_equal(report.num_steps.shape, (5, 3))
 

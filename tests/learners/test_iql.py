@@ -1,4 +1,4 @@
-"""IQL's update against the same thing written down slowly, step by step."""
+"""IQL's update against a slow reference version that goes step by step."""
 
 import jax
 import jax.numpy as jnp
@@ -73,13 +73,13 @@ def test_the_loss_equals_the_slow_one(variant):
 
 
 def test_a_step_is_the_slow_losss_gradient_through_pytorchs_rmsprop():
-    # an ε of this size, or the first step would be the same however gradients were clipped
+    # ε is this large because otherwise clipping would not change the first step
     learner = IQL(SPEC, hidden_size=4, optimiser=RMSprop(learning_rate=0.01, epsilon=1e-3, max_gradient_norm=0.05))
     state = learner.init(jax.random.key(3))
     batch = hand_made_batch(1)
     after, metrics = jax.jit(learner.update)(state, batch, jax.random.key(0))
     online, target = network(state.online, 1), network(state.target, 1)
-    assert float(metrics["gradient_norm"][1]) > 0.05  # so that clipping is tried
+    assert float(metrics["gradient_norm"][1]) > 0.05  # so that gradients are clipped
 
     def difference(field, index, by=1e-5):
         losses = []

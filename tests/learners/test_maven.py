@@ -1,4 +1,4 @@
-"""MAVEN's three losses against the same things written down slowly: one episode, step and agent at a time."""
+"""MAVEN's three losses against slow reference versions: one episode, step and agent at a time."""
 
 import dataclasses
 import functools
@@ -51,12 +51,12 @@ from tests.learners.test_team_value import (
 
 STRATEGIES = 3
 maven = functools.partial(MAVEN, **SETTINGS, num_strategies=STRATEGIES, policy_size=5, discriminator_size=6)
-# so large a λ_MI that the discriminator has a say beside rewards
+# λ_MI is so large that the discriminator matters next to rewards
 LEARNER = maven(SPEC, information_weight=50.0)
 
 
 def strategic_batch(seed=0, agents=AGENTS):
-    """Episodes with their strategies; the second was drawn when it was so unlikely that its importance is bounded."""
+    """Episodes with strategies; the second strategy was so unlikely when drawn that its importance gets clipped."""
     notes = MavenNotes(jnp.array([2, 0, 1, 2]), jnp.array([0.4, 0.001, 0.3, 0.5]))
     return hand_made_batch(seed, agents)._replace(notes=notes)
 
@@ -70,7 +70,7 @@ def policy_of(state):
 
 
 def network_of_strategy(learner, actor, agent, batch, episode):
-    """The DRQN whose last layer a linear layer makes from one-hot vectors of strategy and agent, side by side."""
+    """The DRQN whose last layer a linear layer generates from the concatenated one-hot strategy and agent."""
     strategy = np.eye(learner.num_strategies)[batch.notes.strategy[episode]]
     situation = np.concatenate([strategy, np.eye(learner.spec.num_agents)[agent]])
     weights, bias = (
@@ -85,7 +85,7 @@ def perceptron_slowly(layers, inputs):
 
 
 def guesses_slowly(learner, online, batch):
-    """−log q(z | what the team would have done so far) of every step that was played, and whether it was z."""
+    """The mean over played steps of −log q(z | policies and states so far), and how often z is the likeliest guess."""
     spec, discriminator, losses, is_right = learner.spec, online.discriminator, [], []
     for episode, length in enumerate(batch.num_steps.tolist()):
         strategy, memory = batch.notes.strategy[episode], np.zeros(learner.discriminator_size)
@@ -105,7 +105,7 @@ def chances_slowly(learner, policy, batch, episode):
 
 
 def strategies_slowly(learner, policy, batch, weighed_by):
-    """REINFORCE on whole episodes, replayed ones weighed by how much likelier their strategy is now."""
+    """REINFORCE on whole episodes, weighted by how much likelier their strategy is now than when it was drawn."""
     played = enumerate(batch.num_steps.tolist())
     returns = [np.sum(batch.rewards[:, episode, :length], dtype=np.float64) for episode, length in played]
     terms, entropies = [], []
@@ -120,7 +120,7 @@ def strategies_slowly(learner, policy, batch, weighed_by):
 
 
 def losses_slowly(learner, online, target, batch, weighed_by=None):
-    """All that is reported; importances come from `weighed_by`, the policy online unless told otherwise."""
+    """All metrics; importance weights come from `weighed_by`, by default the online policy."""
     batch, policy = as_arrays(batch), online.agents.strategy_policy
     return {
         **team_loss_slowly(learner, online, target, batch, network_of_strategy),
@@ -130,7 +130,7 @@ def losses_slowly(learner, online, target, batch, weighed_by=None):
 
 
 def sum_slowly(learner, *arguments):
-    """What is to become small."""
+    """The whole loss that is minimised."""
     parts = losses_slowly(learner, *arguments)
     entropy = parts["strategy_entropy"] * np.log(learner.num_strategies)
     guess = learner.information_weight * parts["guess_loss"]
@@ -174,7 +174,7 @@ def test_importance_is_bounded():
         strategies_slowly(VARIANTS[name], policy, batch, policy)["strategy_loss"]
         for name in ("defaults", "hardly bounded importance")
     )
-    assert abs(bounded - free) > 1e-2  # else the variants above would not tell
+    assert abs(bounded - free) > 1e-2  # otherwise the variants above would not test it
 
 
 OF_VALUES = OF_MIXER | {
@@ -211,12 +211,12 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_
         np.testing.assert_allclose(norm([PARTS[part](gradient) for part in parts]), 0.05, rtol=1e-3)
         directions = [part_alone(online, PARTS[part], rng) for part in parts]
         clipping = [along(gradient, direction) / slope(loss, online, direction) for direction in directions]
-        assert 0 < clipping[0] < 1  # so that it is tried
+        assert 0 < clipping[0] < 1  # so that gradients are clipped
         np.testing.assert_allclose(clipping, clipping[0], rtol=1e-2)
         norms.append(0.05 / clipping[0])
         for name, (pick, index) in weights.items():
             steepness = clipping[0] * slope(loss, online, weight_alone(online, pick, index))
-            assert abs(steepness) > 1e-5, name  # a weight that tells
+            assert abs(steepness) > 1e-5, name  # large enough to compare
             np.testing.assert_allclose(pick(steps)[index], clipped_step(steepness), rtol=1e-2, err_msg=name)
     np.testing.assert_allclose(metrics["gradient_norm"], np.hypot(*norms), rtol=1e-2)
 
@@ -263,7 +263,7 @@ def test_each_loss_moves_what_it_should_and_nothing_else(loss, slow_loss, expect
     assert [name for name, part in PARTS.items() if total(part(gradient)) > 0] == expected
     assert total(of_target) == 0
     online, target = as_float64(state.online), as_float64(state.target)
-    policy = online.agents.strategy_policy  # importances are no business of gradients
+    policy = online.agents.strategy_policy  # fixed, because no gradient flows through importance weights
     for name in expected:
         direction = part_alone(online, PARTS[name], np.random.default_rng(0))
         steepness = slope(lambda networks: slow_loss(networks, target, batch, policy), online, direction)
@@ -275,12 +275,12 @@ def test_targets_follow_in_jumps_when_these_are_due():
 
 
 def with_one_start(batch):
-    """All episodes begin with the same observations."""
+    """The batch, with the same first observations in all episodes."""
     return batch._replace(codes=batch.codes.at[:, :, 0].set(batch.codes[:, :1, 0]))
 
 
 def chances_after(batch, num_updates):
-    """Chances of strategies at an episode's start, before and after learning from one batch again and again."""
+    """The strategies' probabilities at an episode's start, before and after repeated updates on one batch."""
     first = state = begun(LEARNER)
     for _ in range(num_updates):
         state, _ = updated(LEARNER, state, batch)
@@ -288,10 +288,10 @@ def chances_after(batch, num_updates):
 
 
 def test_the_team_learns_which_strategies_pay():
-    # in the released code the loss of this policy is left out, and it stays as it was drawn
+    # in the released code the loss of this policy is left out, so it keeps its initial weights
     batch = with_one_start(strategic_batch())
     uniform = batch.notes._replace(probability=jnp.full(EPISODES, 1 / STRATEGIES, jnp.float32))
-    rewards = jnp.zeros_like(batch.rewards).at[:, 1, 0].set(1.0)  # of the second episode, which had strategy 0
+    rewards = jnp.zeros_like(batch.rewards).at[:, 1, 0].set(1.0)  # only in the second episode, which has strategy 0
     before, after = chances_after(batch._replace(notes=uniform, rewards=rewards), 40)
     assert before[0] < 0.5
     assert after[0] > 0.9
@@ -305,7 +305,7 @@ def test_strategies_that_pay_alike_become_alike_in_chances():
 
 
 def test_a_strategy_goes_with_its_own_episode():
-    # in the released code 4 of 128 rows of a batch get the strategy that was played
+    # in the released code, only 4 of 128 rows of a batch get the strategy that was played
     batch, actor = strategic_batch(), begun(LEARNER).online.agents
     changed = batch._replace(notes=batch.notes._replace(strategy=batch.notes.strategy.at[2].set(0)))
     ours, theirs = (np.asarray(compiled(LEARNER, "action_values")(actor, each)) for each in (batch, changed))
@@ -331,7 +331,7 @@ def test_the_order_of_episodes_does_not_matter_as_long_as_their_notes_go_along()
 
 
 def test_a_discriminator_that_is_sure_and_right_has_nothing_to_lose():
-    # softmaxed twice, as in the released code, no guess of three could cost less than log(1 + 2/e) = 0.55
+    # with softmax applied twice, as in the released code, a guess among three costs at least log(1 + 2/e) = 0.55
     (gru, (first, last)), batch = begun(LEARNER).online.discriminator, strategic_batch()
     sure_of_1 = Linear(jnp.zeros_like(last.weights), jnp.array([0.0, 50.0, 0.0]))
     values, costs = jnp.zeros((AGENTS, STEPS + 1, EPISODES, SPEC.num_actions)), []
@@ -349,11 +349,11 @@ def test_padding_has_no_say():
     assert_equal_trees(ours, theirs)
 
 
-ENVS = 400  # for each first state
+ENVS = 400  # for each initial state
 
 
 def memory_at_first(seed=0):
-    """Of teams that begin like the batch's episodes, one after the other and all over again."""
+    """The first memory of teams that start like the batch's episodes, in turn, each `ENVS` times."""
     codes = jnp.tile(hand_made_batch().codes[:, :, 0], (1, ENVS, 1))
     return compiled(LEARNER, "begin")(begun(LEARNER).online.agents, jax.random.key(seed), codes)
 

@@ -1,4 +1,4 @@
-"""Optimisers by hand, falling learning rates, and averaged weights."""
+"""Optimisers against their formulas, decaying learning rates, and averaged weights."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from tests.learners.slowly import SPEC, hand_made_batch
 
 
 def steps(optimiser, gradients):
-    """What an optimiser makes of one number's gradients, one after the other."""
+    """The optimiser's steps for a single parameter that gets these gradients in turn."""
     transformation = optimiser.transformation()
     state, taken = transformation.init(jnp.zeros(())), []
     for gradient in gradients:
@@ -46,12 +46,12 @@ def test_gradients_are_clipped_before_anything_else():
 
 def test_a_learning_rate_falls_in_equal_parts_and_then_stays():
     falling = Adam(learning_rate=0.1, final_share=0.2, anneal_updates=4)
-    sizes = [-step for step in steps(falling, [1.0] * 6)]  # Adam's step is the rate while the gradient is the same
+    sizes = [-step for step in steps(falling, [1.0] * 6)]  # for a constant gradient, Adam's step is the learning rate
     assert sizes == pytest.approx([0.1, 0.08, 0.06, 0.04, 0.02, 0.02], rel=1e-4)
 
 
 def test_a_rate_that_stays_leaves_the_optimisers_state_as_it_was():
-    """A schedule counts updates, which the paper's optimiser does not."""
+    """A schedule adds an update count to the state; the paper's optimiser has none."""
     states = [jax.tree.leaves(each.transformation().init(jnp.zeros(()))) for each in
               (RMSprop(), RMSprop(final_share=1.0, anneal_updates=9), RMSprop(final_share=0.5))]  # fmt: skip
     assert len(states[0]) == len(states[1]) < len(states[2])

@@ -1,4 +1,4 @@
-"""SEQL's update against the same thing written down slowly, through the slow loss of IQL."""
+"""SEQL's update against a slow reference version, which is built on IQL's slow loss."""
 
 import dataclasses
 import functools
@@ -19,26 +19,26 @@ from tests.learners.test_iql import loss_slowly
 
 ALONE = TeamSpec(1, ACTIONS, SPEC.observation_scale)
 
-# an ε as large as the root beside it: a step then shows the size of its gradient too, and not the sign alone
+# an ε as large as the root it is added to, so that a step depends on the gradient's size and not only on its sign
 OPTIMISER = RMSprop(learning_rate=0.01, epsilon=1e-3, max_gradient_norm=0.05)
-# most tests have these, for compiling takes longer than all else
+# shared by most tests, because compiling takes longer than anything else here
 SETTINGS = dict(hidden_size=3, optimiser=OPTIMISER, target_every_updates=2)
 
 
 def in_numpy(tree):
-    """The same arrays, of which single numbers are read quickly."""
+    """The same arrays in NumPy, where reading single elements is fast."""
     return jax.tree.map(np.asarray, tree)
 
 
 @functools.cache
 def compiled(learner):
-    """A learner's update, which draws nothing, as a function of state and batch."""
+    """A learner's compiled update as a function of state and batch; it uses no random numbers."""
     update = jax.jit(learner.update)
     return lambda state, batch: in_numpy(update(state, batch, jax.random.key(0)))
 
 
 def begun(learner, seed=0):
-    """A state whose targets are not its online networks, drawn without compiling what `init` does."""
+    """A state whose targets differ from its online networks, drawn with NumPy to avoid compiling `init`."""
     rng = np.random.default_rng(seed)
     shapes = jax.eval_shape(learner.init, jax.random.key(0))
     state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
@@ -51,7 +51,7 @@ def played(seed=0, agents=AGENTS):
 
 
 def with_episodes_of(batch, other, agent):
-    """The batch as if one agent had met, done and got something else in the same time."""
+    """The batch, with one agent's observations, actions and rewards taken from another batch."""
 
     def mixed(mine, new):
         is_agents = np.arange(len(mine)) == agent
@@ -66,7 +66,7 @@ def is_same(left, right):
 
 
 def gradient_slowly(loss, weights, by=1e-5):
-    """The slope of a loss along every single weight, which is moved a little up and a little down."""
+    """The gradient of a loss by central differences, one weight at a time."""
     weights = jax.tree.map(np.array, weights)
 
     def slope(leaf, index):
@@ -84,7 +84,7 @@ def gradient_slowly(loss, weights, by=1e-5):
 
 
 def first_step_slowly(optimiser, gradient):
-    """RMSprop's first step for weights that are clipped by one norm, and that norm."""
+    """RMSprop's first step for a gradient that is clipped by its norm, and that norm."""
     norm = np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
 
     def step(slope):
@@ -101,7 +101,7 @@ def assert_moved(before, after, steps):
 
 
 def loss_of_all_slowly(learner, online, target, batch, student):
-    """One agent's network on its own episodes, and on those of all others as if one agent had lived them all."""
+    """One agent's loss, and the part of it from the other agents' episodes, pooled as if one agent had played them."""
     if learner.reward_of is RewardOf.TEAM:
         batch = batch._replace(rewards=np.tile(batch.rewards.sum(axis=0), (len(batch.rewards), 1, 1)))
     individual = dataclasses.replace(learner, reward_of=RewardOf.INDIVIDUAL)
@@ -153,7 +153,7 @@ def test_a_step_is_the_slow_losss_gradient_clipped_by_the_agents_own_norm():
         return loss_of_all_slowly(learner, online, target, batch, agent)[0]
 
     steps, norm = first_step_slowly(OPTIMISER, gradient_slowly(loss, before))
-    assert norm > 0.05  # so that clipping is tried
+    assert norm > 0.05  # so that gradients are clipped
     np.testing.assert_allclose(metrics["gradient_norm"][agent], norm, rtol=1e-3)
     assert_moved(before, network(after.online, agent), steps)
 

@@ -1,4 +1,4 @@
-"""What values are learned towards: golden values, a slow version, and what must always hold."""
+"""Learning targets: values worked out by hand, a slow reference version, and invariants."""
 
 import functools
 
@@ -21,7 +21,7 @@ SPEC = TeamSpec(1, ACTIONS, (1.0,))
 
 
 def slowly(kind, rewards, values, is_best, num_steps, terminated, trace_decay, discount, bootstrap_time_limit=False):
-    """G_t one episode and one step at a time, backwards, as the formula says."""
+    """G_t by its formula, backwards, one episode and one step at a time."""
     targets = np.zeros(rewards.shape)
     for episode, length in enumerate(num_steps):
         for step in reversed(range(length)):
@@ -143,7 +143,7 @@ def test_a_trace_by_hand():
     watkins = lambda_targets(*arguments, jnp.zeros((3, 1)), 0.5, 1.0)
     assert watkins[:, 0].tolist() == [1.0, 6.0, 10.0]  # −1 + 2, −1 + (4 + 10) / 2, 10
     optimistic = lambda_targets(*arguments, has_next(mask) * 1.0, 0.5, 1.0)
-    assert optimistic[:, 0].tolist() == [3.0, 6.0, 10.0]  # −1 + (2 + 6) / 2: better than 2 came of it
+    assert optimistic[:, 0].tolist() == [3.0, 6.0, 10.0]  # −1 + (2 + 6) / 2: the return 6 exceeds the value 2
 
 
 def test_what_follows_is_the_best_action_and_whether_it_was_taken():
@@ -158,13 +158,13 @@ def test_what_follows_is_the_best_action_and_whether_it_was_taken():
 
 
 def test_the_whole_update_learns_towards_them():
-    """A longer trace moves values where only what followed later was good."""
+    """With a long trace, a reward at the end of an episode moves the values of all its steps."""
     batch = episodes([STEPS], [True])._replace(rewards=jnp.zeros((1, 1, STEPS)).at[0, 0, -1].set(10.0))
     losses = {}
     for kind in Target:
         learner = learner_of(kind, 1.0, hidden_size=4)
         state = jax.eval_shape(learner.init, jax.random.key(0))
-        # with weights of 0 all values are 0, and the first action, the one taken, is the best
+        # with zero weights all values are 0, and the best action is the first one, which is the one taken
         state = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
         _, metrics = jax.jit(learner.update)(state, batch, jax.random.key(0))
         losses[kind] = float(metrics["loss"][0])
@@ -174,7 +174,7 @@ def test_the_whole_update_learns_towards_them():
 
 
 class Told(VDN):
-    """A team whose values are handed in instead of networks."""
+    """A team that is given action values in place of networks."""
 
     def action_values(self, agents, batch):
         del batch
@@ -185,10 +185,10 @@ def test_a_team_keeps_its_trace_only_where_everybody_did_what_is_best():
     learner = Told(TeamSpec(2, 2, (1.0,)), double_q=False)
     values = (
         jnp.zeros((2, 4, 1, 2)).at[:, :, :, 1].set(1.0)
-    )  # [agent, step, episode, action]: action 1 is everybody's best
+    )  # [agent, step, episode, action]: action 1 is best for every agent
     actions = jnp.array(
         [[[0], [1], [1]], [[0], [1], [0]]]
-    )  # [agent, step, episode]: in the last step one does otherwise
+    )  # [agent, step, episode]: in the last step agent 1 does not take it
     following = learner._following(ValueNetworks(values, ()), values[:, 1:], actions, jnp.zeros((3, 1, 2)), None)
     assert following.values[:, 0].tolist() == [2.0, 2.0, 2.0]
     assert following.is_best[:2, 0].tolist() == [True, False]
@@ -242,4 +242,4 @@ def test_how_far_an_action_falls_short_is_judged_by_whoever_chooses():
     assert following_best(target_t, actions).shortfall[0, 0] == 0
     following = following_best(target_t, actions, online_t)
     assert following.shortfall[0, 0] == pytest.approx(0.1)
-    assert following.values[0, 0] == 0.0  # the target network's value of what the online network likes best
+    assert following.values[0, 0] == 0.0  # the target network's value of the action that the online network rates best

@@ -1,4 +1,4 @@
-"""VDN's and QMIX's updates against the same things written down slowly: one episode, step and agent at a time."""
+"""VDN's and QMIX's updates against slow reference versions: one episode, step and agent at a time."""
 
 import functools
 
@@ -31,15 +31,15 @@ from tests.learners.test_iql import loss_slowly
 from tests.networks.test_mixer import mix_slowly
 
 ALONE = TeamSpec(1, SPEC.num_actions, SPEC.observation_scale)
-# an ε larger than the root beside it: else a first step would tell a gradient's sign alone, whatever was clipped
+# an ε larger than the root it is added to: otherwise the first step would only show the sign of a gradient
 CLIPPED = RMSprop(learning_rate=0.1, epsilon=0.01, max_gradient_norm=0.05)
-# the same for all tests where it can be, so that little has to be compiled
+# shared by all tests where possible, so that little has to be compiled
 SETTINGS = dict(hidden_size=4, mixer_size=4, discount=0.9, target_every_updates=2, optimiser=CLIPPED)
 METHODS = {
     "vdn": functools.partial(VDN, **{name: value for name, value in SETTINGS.items() if name != "mixer_size"}),
     "qmix": functools.partial(QMIX, **SETTINGS),
 }
-# for what needs an update; between them they have separate weights, shared ones and a mixer
+# for tests of updates; together they cover separate weights, shared weights and a mixer
 LEARNERS = {"vdn": METHODS["vdn"](SPEC, weights=Weights.SEPARATE), "qmix": METHODS["qmix"](SPEC)}
 
 
@@ -48,7 +48,7 @@ def updated(learner, state, batch):
 
 
 def begun(learner, seed=0):
-    """A first state with weights as NumPy draws them, which need no compiling, and other ones for the targets."""
+    """An initial state with different weights for networks and targets, drawn with NumPy to avoid compiling `init`."""
     rng = np.random.default_rng(seed)
     shapes = jax.eval_shape(learner.init, jax.random.key(0))
 
@@ -80,7 +80,7 @@ def own_network(learner, agents, agent, batch, episode):
 
 
 def values_slowly(learner, agents, batch, episode, network_of):
-    """Every agent's values at every step of an episode and at its end: [agent][step], remembered from its start."""
+    """Every agent's values at every step of an episode and at its end, unrolled from its start: [agent][step]."""
     spec, rows = learner.spec, []
     for agent in range(spec.num_agents):
         weights = network_of(learner, agents, agent, batch, episode)
@@ -88,7 +88,7 @@ def values_slowly(learner, agents, batch, episode, network_of):
         for step in range(int(batch.num_steps[episode]) + 1):
             inputs = inputs_slowly(spec, batch, agent, episode, step)
             if learner.weights is Weights.SEPARATE:
-                inputs = inputs[: -spec.num_agents]  # nobody has to be told who it is
+                inputs = inputs[: -spec.num_agents]  # separate networks get no agent identity
             hidden, now = network_slowly(weights, hidden, inputs)
             values.append(now)
         rows.append(values)
@@ -101,7 +101,7 @@ def state_slowly(spec, batch, episode, step):
 
 
 def team_loss_slowly(learner, online, target, batch, network_of=own_network):
-    """(y − Q_tot)² of every step that was played, with y = Σ r + γ Q̄_tot(s', everybody's best action)."""
+    """Means over all played steps of (y − Q_tot)², |y − Q_tot| and Q_tot; y = Σ r + γ Q̄_tot(s', all best actions)."""
     spec, batch = learner.spec, jax.tree.map(np.asarray, batch)
     everybody, errors, totals = range(spec.num_agents), [], []
 
@@ -163,11 +163,11 @@ def test_who_says_what_is_best_makes_a_difference(method):
     ours, theirs = (METHODS[method](SPEC, double_q=double_q) for double_q in (True, False))
     online, target = map(as_float64, begun(ours)[:2])
     losses = [team_loss_slowly(learner, online, target, hand_made_batch())["loss"] for learner in (ours, theirs)]
-    assert abs(losses[0] / losses[1] - 1) > 1e-2  # else the variants above would not tell
+    assert abs(losses[0] / losses[1] - 1) > 1e-2  # otherwise the variants above would not test it
 
 
 def slope(loss, tree, direction, by=1e-7):
-    """How steeply the slow loss rises if all weights move in a direction."""
+    """The directional derivative of the slow loss, by central differences."""
     above, below = (
         loss(jax.tree.map(lambda leaf, way, sign=sign: leaf + sign * by * way, tree, direction)) for sign in (1, -1)
     )
@@ -179,14 +179,14 @@ def no_direction(tree):
 
 
 def weight_alone(tree, pick, index):
-    """The direction in which one weight moves: `pick` finds its array in the tree."""
+    """A direction in which only one weight moves; `pick` returns its array."""
     direction = no_direction(tree)
     pick(direction)[index] = 1
     return direction
 
 
 def part_alone(tree, pick, rng):
-    """A direction in which all weights of one part of the tree move, each as chance will have it."""
+    """A random direction in which only the weights of one part of the tree move."""
     direction = no_direction(tree)
     for leaf in jax.tree.leaves(pick(direction)):
         leaf[...] = rng.normal(size=leaf.shape)
@@ -198,12 +198,12 @@ def norm(tree):
 
 
 def clipped_step(gradient):
-    """PyTorch's first step with `CLIPPED`, from a gradient that has been clipped."""
+    """The first step that PyTorch takes with `CLIPPED` for a gradient that is already clipped."""
     return -0.1 * gradient / (np.sqrt(0.01 * gradient**2) + 0.01)
 
 
 def gradient_behind(step):
-    """The clipped gradient that such a step comes from."""
+    """The clipped gradient that leads to such a step."""
     return -np.sign(step) * 0.01 * np.abs(step) / (0.1 - 0.1 * np.abs(step))
 
 
@@ -239,7 +239,7 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_agents_and_mixer(le
     after, metrics = updated(learner, state, batch)
     online, target = as_float64(state.online), as_float64(state.target)
     steps, clipping = steps_taken(state, after), 0.05 / float(metrics["gradient_norm"])
-    assert clipping < 1  # so that it is tried
+    assert clipping < 1  # so that gradients are clipped
 
     def clipped_loss(networks):
         return clipping * team_loss_slowly(learner, networks, target, batch)["loss"]
@@ -253,7 +253,7 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_agents_and_mixer(le
         np.testing.assert_allclose(along(gradient, direction), steepness, rtol=5e-3, err_msg=part)
     for name, (pick, index) in (OF_AGENTS | (OF_MIXER if has_mixer else {})).items():
         steepness = slope(clipped_loss, online, weight_alone(online, pick, index))
-        assert abs(steepness) > 1e-5, name  # a weight that tells
+        assert abs(steepness) > 1e-5, name  # large enough to compare
         np.testing.assert_allclose(pick(steps)[index], clipped_step(steepness), rtol=5e-3, err_msg=name)
 
 
@@ -266,7 +266,7 @@ def test_padding_has_no_say(learner):
 
 
 def updates_that_change_targets(learner, batch, num_updates):
-    """Their numbers, from 1; where targets change, they become what is online."""
+    """The numbers of these updates, from 1; whenever targets change, they must equal the online networks."""
     state, numbers = begun(learner), []
     for number in range(1, num_updates + 1):
         after, _ = updated(learner, state, batch)
@@ -280,7 +280,7 @@ def updates_that_change_targets(learner, batch, num_updates):
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_targets_follow_in_jumps_when_these_are_due(learner):
-    # every 2 updates, as the paper's runs counted them: 200 means after the 201st, 401st, …
+    # every 2 updates as the paper's runs count them, where 200 means after the 201st, 401st, … update
     assert updates_that_change_targets(learner, hand_made_batch(), 6) == [3, 5]
 
 
@@ -309,7 +309,7 @@ def test_alone_vdn_is_iql():
 
 
 def values_while_acting(learner, parameters, memory, batch):
-    """The values that agents act on if the batch's episodes are played again: [agent, step, episode, action]."""
+    """The values that agents act on when the batch's episodes are replayed: [agent, step, episode, action]."""
     last_actions, act, rows = jnp.full(batch.actions.shape[:2], -1), jax.jit(learner.act), []
     for step in range(STEPS):
         memory, values = act(parameters, memory, batch.codes[:, :, step], last_actions, jax.random.key(step))

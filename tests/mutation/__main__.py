@@ -1,8 +1,8 @@
-"""Put faults into copies of the code, one at a time, and see whether the tests notice.
+"""Mutation testing: put faults into copies of the code, one at a time, and check that the tests fail.
 
-`python -m tests.mutation`, or with words: only faults whose file or new text has one of them in it. It takes minutes.
-A fault counts as caught if a test that `make test` runs fails; one that stops the tests from being collected is an
-error of the list.
+Run `python -m tests.mutation`, which takes minutes. With words as arguments, only faults whose file or new text
+contains one of the words are tried. A fault counts as caught if a test that `make test` runs fails; a fault that
+prevents test collection is reported as an error in the list of faults.
 """
 
 import os
@@ -20,7 +20,7 @@ VERDICTS = {0: "MISSED", 1: "caught"}
 
 
 def main() -> int:
-    """Try the faults; return 1 if one was missed."""
+    """Try the faults; return 1 unless all were caught."""
     words = sys.argv[1:]
     chosen = [fault for fault in FAULTS if not words or any(word in fault.file + fault.new for word in words)]
     found: dict[str, list[str]] = {}
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def tried(fault: Fault, scratch: Path) -> str:
-    """Return what the tests say to a copy with the fault in it."""
+    """Return the verdict of the tests on a copy of the code with the fault."""
     copy = scratch / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     for name in ("src", "tests", "examples"):
@@ -44,7 +44,7 @@ def tried(fault: Fault, scratch: Path) -> str:
     shutil.copy(ROOT / "pyproject.toml", copy)
     path = copy / "src" / "consmarl" / fault.file
     path.write_text(path.read_text(encoding="utf-8").replace(fault.old, fault.new), encoding="utf-8")
-    # programs that a fault leaves as they are need not be compiled for each of them
+    # a compilation cache, because most compiled programs are the same for all faults
     kept = {
         "JAX_COMPILATION_CACHE_DIR": str(scratch / "compiled"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -1,4 +1,4 @@
-"""Faults that somebody could make in the code, each with the tests that have to notice."""
+"""Plausible mistakes in the code, each with the tests that have to catch it."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ SHARING, LEARNERS, TRAINING = "sharing", "learners", "training"
 class Fault(NamedTuple):
     """One change that makes the code wrong."""
 
-    file: str  # within the package
-    old: str  # what stands there, once
+    file: str  # relative to the package
+    old: str  # text that occurs exactly once in the file
     new: str
-    tests: tuple[str, ...]  # within tests/
+    tests: tuple[str, ...]  # relative to tests/
 
     @property
     def room(self) -> str:
-        """The package that it is in."""
+        """The subpackage that contains the file."""
         return self.file.partition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""The list of faults fits the code: each text stands where it is said to, once, and the tests exist."""
+"""The list of faults matches the code: each text to replace occurs exactly once in its file, and the tests exist."""
 
 from pathlib import Path
 

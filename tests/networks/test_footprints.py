@@ -1,4 +1,4 @@
-"""Footprints: an exact memory of an agent's own way."""
+"""Footprints: an exact memory of an agent's own path."""
 
 import hypothesis.strategies as st
 import jax
@@ -32,14 +32,14 @@ def told_after_a_step(way, row, column):
 
 
 def in_view(place):
-    """The cells of the window around a place, row by row, those outside the grid among them."""
+    """The cells of the window around a place, row by row, including those outside the grid."""
     reach = [side // 2 for side in VIEW]
     return [(place[0] + down, place[1] + right)
             for down in range(-reach[0], reach[0] + 1) for right in range(-reach[1], reach[1] + 1)]  # fmt: skip
 
 
 def told_slowly(places, step):
-    """What a network is told after a step: steps on the cells in view, then unseen cells by direction."""
+    """A network's extra inputs after a step: step counts of the cells in view, then unseen cells by direction."""
     so_far, here = places[: step + 1], places[step]
     steps = [min(so_far.count(cell), MOST_STEPS) for cell in in_view(here)]
     seen = {cell for place in so_far for cell in in_view(place)}
@@ -62,7 +62,7 @@ def test_networks_are_told_what_can_be_worked_out_from_the_way(places):
     found = told_here(rows, columns)
     expected = np.array([told_slowly(places, step) for step in range(len(places))])
     assert found.shape == (4, len(scale_of_told(VIEW)))
-    assert np.abs(np.asarray(found, int) - expected).max() <= 1  # shares of 255 may be rounded the other way
+    assert np.abs(np.asarray(found, int) - expected).max() <= 1  # shares of 255 may round differently
     np.testing.assert_array_equal(found[:, :3], expected[:, :3])
 
 

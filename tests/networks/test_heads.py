@@ -1,4 +1,4 @@
-"""Heads: how values are read off what a network puts out."""
+"""Heads: how action values are computed from a network's outputs."""
 
 import jax
 import jax.numpy as jnp

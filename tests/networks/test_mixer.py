@@ -1,4 +1,4 @@
-"""The mixing network against the same thing in plain NumPy, and its promise: no agent's gain is the team's loss."""
+"""The mixing network against plain NumPy, and its monotonicity: the team's value never falls when an agent's rises."""
 
 import itertools
 
@@ -21,7 +21,7 @@ mix_compiled = jax.jit(mix)
 
 
 def drawn_mixer(rng, scale):
-    """Weights of both signs."""
+    """A mixer with random weights of both signs."""
 
     def draw(*shape):
         return jnp.asarray(scale * rng.normal(size=shape), jnp.float32)
@@ -33,7 +33,7 @@ def drawn_mixer(rng, scale):
 
 
 def mix_slowly(mixer, values, state):
-    """One state's mix, an agent at a time: w₁ = |H₁s| [agent, unit], b₁, then ELU, w₂ = |H₂s|, b₂ of two layers."""
+    """The mix for one state, agent by agent: w₁ = |H₁s| [agent, unit], b₁, ELU, w₂ = |H₂s|, b₂ from two layers."""
     num_agents, size = len(values), len(mixer.last_bias.weights)
 
     def made(part):
@@ -56,8 +56,8 @@ def test_a_mix_by_hand():
         ),
         last_bias=Linear(weights=jnp.array([[0.5], [7.0]]), bias=jnp.array([-1.0])),
     )
-    # the state 2 makes w₁ = [[1, 2], [½, 1]], b₁ = [2, −2], w₂ = [2, 1] and b₂ = ½·3 + 7·0 − 1
-    # the values 1 and −2 make 1·1 − 2·½ + 2 = 2 and 1·2 − 2·1 − 2 = −2, of which ELU makes 2 and e⁻² − 1
+    # for the state 2: w₁ = [[1, 2], [½, 1]], b₁ = [2, −2], w₂ = [2, 1] and b₂ = ½·3 + 7·0 − 1
+    # for the values 1 and −2: 1·1 − 2·½ + 2 = 2 and 1·2 − 2·1 − 2 = −2, which ELU turns into 2 and e⁻² − 1
     expected = 2 * 2 + 1 * (np.exp(-2) - 1) + 0.5
     values, state = np.array([1.0, -2.0]), np.array([2.0])
     np.testing.assert_allclose(mix_compiled(mixer, np.float32(values), np.float32(state)), expected, rtol=1e-6)

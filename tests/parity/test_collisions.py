@@ -1,4 +1,4 @@
-"""The compiled collision rules against a slow version that follows the authors' loop move by move."""
+"""The compiled collision rules against a slow version that follows the authors' loop one move at a time."""
 
 import jax
 import numpy as np
@@ -10,7 +10,7 @@ STEPS = np.array([(0, -1), (0, 1), (-1, 0), (1, 0), (0, 0)])
 
 
 def resolve_slowly(cells, wanted, takes_part, order):
-    """Follow the social-dilemma games' rules with dictionaries, one agent at a time; `order` lists movers."""
+    """Apply the social-dilemma games' rules with dictionaries, agent by agent; `order` lists agents by priority."""
     stands = dict(enumerate(cells))
     moves = {agent: wanted[agent] for agent in range(len(cells)) if takes_part[agent]}
 
@@ -48,7 +48,7 @@ def resolve_slowly(cells, wanted, takes_part, order):
             stands |= moves
             break
 
-    # the one deviation from those rules: who walked onto somebody goes back
+    # the one deviation from those rules: an agent that moved onto another agent goes back
     while intruders := [a for a in stands if [*stands.values()].count(stands[a]) > 1 and stands[a] != cells[a]]:
         stands |= {agent: cells[agent] for agent in intruders}
     return [stands[agent] for agent in range(len(cells))]
@@ -105,6 +105,6 @@ def test_nobody_enters_the_cell_of_an_agent_that_cleans():
 
 
 def test_a_winner_goes_back_when_the_occupant_could_not_leave():
-    # 0 and 1 both want the cell of 2, which is about to leave for that of 3, who cleans
+    # agents 0 and 1 both want the cell of agent 2, which wants to move to that of agent 3, which cleans
     cells, wanted = [0, 2, 1, 5], [1, 1, 5, 5]
     assert resolved(cells, wanted, takes_part=[True, True, True, False]) == cells

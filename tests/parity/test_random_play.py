@@ -1,4 +1,4 @@
-"""Random play reaches the returns that random play reached in the authors' environments."""
+"""Random play gets the same returns as in the authors' environments."""
 
 import functools
 
@@ -10,7 +10,7 @@ import consmarl
 from consmarl.environments.playback import play, random_actions
 
 NUM_EPISODES = 2000
-# Team returns of uniform random play measured in the authors' environments, to one digit behind the point.
+# Team returns of uniform random play, measured in the authors' environments, to one decimal place.
 RECORDED = {"pgm-6ag": -61.8, "pgm-3ag": -15.5, "ft": -2.0, "ft-20": -10.4, "cleanup": 0.7}
 
 
@@ -27,5 +27,5 @@ def test_random_play_returns_what_it_does_at_the_authors(id):
     keys = jax.random.split(jax.random.key(7), NUM_EPISODES)
     returns = np.asarray(jax.vmap(functools.partial(team_return, consmarl.make(id)))(keys))
     standard_error = returns.std() / np.sqrt(NUM_EPISODES)
-    # the recorded mean has an error of its own, of at least its rounding
+    # the recorded mean has its own error: at least its rounding
     assert abs(returns.mean() - RECORDED[id]) < 4 * standard_error + 0.25

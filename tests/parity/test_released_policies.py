@@ -1,7 +1,7 @@
-"""The weights that the paper's authors released play in our worlds as they do in theirs.
+"""The weights released by the paper's authors reach the same returns in our environments as in theirs.
 
-The weights are third-party data and not part of this repository: the test runs where the folder is, and says so
-where it is not. CONSMARL_REFERENCE names another place than the one beside the repository.
+The weights are third-party data and not part of this repository: where their folder is missing, the tests are skipped
+with a message. CONSMARL_REFERENCE overrides the default folder next to the repository.
 """
 
 import os
@@ -22,7 +22,7 @@ from consmarl.training.loop import Trainer
 
 BESIDE = Path(__file__).parents[3] / "shared" / "reference"
 POLICIES = Path(os.environ.get("CONSMARL_REFERENCE", BESIDE)) / "policies"
-# Mean team return ± standard error in the authors' own environments: two runs with different random numbers.
+# Mean team return and its standard error in the authors' own environments: two runs with different random numbers.
 RELEASED = {
     "pgm-6ag-cons": ((19.7, 1.2), (20.7, 0.8)),
     "pgm-6ag-adhoctd": ((-4.7, 0.8), (-5.5, 0.6)),
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("optimised")
 
 
 def read_policy(path):
-    """Turn PyTorch's arrays, stacked over networks, into ours."""
+    """Convert PyTorch's arrays, stacked over networks, to our parameters."""
     with np.load(path) as file:
 
         def turned(name):
@@ -74,6 +74,6 @@ def test_released_weights_reach_their_returns(name):
     ours, our_error = returns.mean(), returns.std() / np.sqrt(NUM_EPISODES)
     means, errors = np.array(RELEASED[name]).T
     theirs = np.average(means, weights=errors**-2)
-    # the two recorded runs differ by more than their errors say, so their spread counts too
+    # the two recorded runs differ by more than their standard errors suggest, so their spread counts too
     their_error = max(np.sqrt(1 / np.sum(errors**-2)), abs(means[0] - means[1]) / 2)
     assert abs(ours - theirs) < 3 * np.hypot(our_error, their_error), f"{ours:.2f} ± {our_error:.2f}"

@@ -1,4 +1,4 @@
-"""Our worlds against episodes recorded from the authors' environments, through the public interface."""
+"""Our environments, through the public interface, against episodes recorded from the authors' environments."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_every_step_equals_the_recorded_one(recorded, episode):
     assert not env.agents
     for name in FINAL_COUNTERS:
         if name in trace:
-            expected = trace[name][episode]  # [agent, thing], or one row for the team
+            expected = trace[name][episode]  # [agent, item], or one row for the team
             for row, agent in zip(np.broadcast_to(expected, (len(infos), expected.shape[1])), infos, strict=True):
                 np.testing.assert_array_equal(infos[agent][name], row)
 
@@ -106,7 +106,7 @@ def test_cleanup_uses_the_recorded_growth_probabilities(cleanup_trace):
     waste = before_spawning[:, 1:].reshape(-1, 10, 10)
     apples = jax.vmap(per_cell.apple_growth)(waste)
     np.testing.assert_allclose(apples, cleanup_trace["apple_prob"].reshape(-1), atol=1e-6)
-    # the trace has the probability of one river cell, which is the paper's of one step
+    # the trace records the probability for one river cell, which the paper defines as that for one step
     np.testing.assert_allclose(jax.vmap(per_step.waste_growth)(waste), cleanup_trace["waste_prob"].reshape(-1))
     num_clean = 16 - waste.sum(axis=(1, 2))
     expected = np.where(cleanup_trace["waste_prob"].reshape(-1) > 0, 1 - 0.5**num_clean, 0)

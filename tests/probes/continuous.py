@@ -1,4 +1,4 @@
-"""A world with continuous actions whose answer is known: put every number where the observation shows its target."""
+"""An environment with continuous actions and a known solution: match every number to the target that is shown."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ NUM_TARGETS = 4
 
 @dataclass(frozen=True)
 class Aim(Probe):
-    """A Box of several dimensions from −1 to 1; the reward is −Σ (a − target)², and 0 is the best possible.
+    """A Box of several dimensions from −1 to 1; the reward is −Σ (a − target)², at best 0.
 
     The target is one of the bins in every dimension, drawn anew in every episode and shown one-hot. With `lacks`, the
-    second dimension has one choice less, which is forbidden.
+    last choice of the second dimension is forbidden.
     """
 
     id: str = "aim"
@@ -49,7 +49,7 @@ class Aim(Probe):
         return np.ones(NUM_TARGETS, int)
 
     def targets(self):
-        """[cue, dimension], whose choices are all distinct."""
+        """The target bins [cue, dimension]; no two cues share a bin in any dimension."""
         return (np.arange(NUM_TARGETS)[:, None] + np.arange(self.num_dimensions)[None]) % (BINS - 1)
 
     def values(self):

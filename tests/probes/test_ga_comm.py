@@ -1,4 +1,4 @@
-"""GA-Comm on the probes, and on one that only those can solve who tell each other what they see."""
+"""GA-Comm on the probes, and on one that only agents that communicate their observations can solve."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from tests.probes.worlds import ConstantValue, OppositeRewards, Probe
 
 @dataclass(frozen=True)
 class CueMatters(Probe):
-    """+1 for the action that the cue in sight names, −1 for the other."""
+    """+1 for the action that the visible cue names, −1 for the other."""
 
     def rewards(self, state, actions):
         return jnp.where(actions == state.cue, 1, -1)
@@ -26,7 +26,7 @@ class CueMatters(Probe):
 
 @dataclass(frozen=True)
 class MessageMatters(Probe):
-    """Two agents: the first is shown the cue, the second has to act on it; each gets half of what the team is paid."""
+    """Two agents: the first sees the cue, the second has to act on it; each gets half of the team's reward."""
 
     num_agents: int = 2
 

@@ -1,4 +1,4 @@
-"""IQL on the probes: each is solved in seconds, and the one on memory is not solved without it."""
+"""IQL on the probes: it solves each in seconds, and fails the memory probe if its hidden state is reset."""
 
 from dataclasses import dataclass
 
@@ -68,14 +68,14 @@ def test_an_observation_is_told_from_another():
 
 
 def test_a_later_reward_is_discounted():
-    # the authors' target memory, which misses the first observation, is biased on so short an episode
+    # the authors' target memory misses the first observation, which biases values in such a short episode
     settings = dict(discount=0.5, target_memory=TargetMemory.WHOLE_EPISODE)
     np.testing.assert_allclose(first_values(*trained(DiscountMatters(), 150, **settings), cue=1), 0.25, atol=0.06)
 
 
 def test_a_time_limit_can_be_bootstrapped_through():
     run = trained(ConstantValue(), 250, discount=0.5, bootstrap_time_limit=True)
-    # the value of a never-ending stream of ones: 1 / (1 − γ)
+    # the value of an endless sequence of ones: 1 / (1 − γ)
     np.testing.assert_allclose(first_values(*run, cue=0), 2.0, atol=0.35)
 
 
@@ -90,7 +90,7 @@ def test_a_cue_is_remembered_over_several_steps():
 
 @dataclass(frozen=True)
 class ForgetfulNetworks(TeamNetworks):
-    """Networks whose hidden state is cut after every step."""
+    """Networks whose hidden state is reset to zero before every step."""
 
     def step(self, parameters, memory, codes, last_actions):
         return super().step(parameters, jax.tree.map(jnp.zeros_like, memory), codes, last_actions)
@@ -117,4 +117,4 @@ def test_a_cue_cannot_be_remembered_when_the_hidden_state_is_cut():
 def test_a_reward_that_is_long_paid_for_needs_targets_that_look_further(target, num_rounds, solves_it):
     settings = dict(target=target, target_memory=TargetMemory.WHOLE_EPISODE)
     reached = mean_return(*trained(PatienceMatters(), num_rounds, **settings))
-    assert (reached > 2.5) is solves_it  # 5 − 10 · 0.2 = 3 is what can be had
+    assert (reached > 2.5) is solves_it  # the best possible return is 5 − 10 · 0.2 = 3

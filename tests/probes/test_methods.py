@@ -1,4 +1,4 @@
-"""The value-based methods on the probes that all solve, and each on a game that shows what it is for."""
+"""The value-based methods on simple probes, and on games that show the purpose of each method."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def test_observations_are_told_apart_by_their_value(learner_type):
 
 @pytest.mark.parametrize("learner_type", [VDN, QMIX, MAVEN])
 def test_two_agents_learn_opposite_things(learner_type):
-    # not SEQL: agents who see the same and are paid for the opposite should not learn from each other
+    # not SEQL: agents with the same observations and opposite rewards should not learn from each other
     assert mean_return(*trained(OppositeRewards(), 100, learner_type, **SMALL.get(learner_type, {}))) == 2.0
 
 
@@ -50,12 +50,12 @@ class TwoSteps(Probe):
     """The two-step game of QMIX's paper (Rashid et al. 2018, section 5 there).
 
     The first agent's first action leads the team to 2A, where every joint action pays 7, or to 2B, where the payoffs
-    are 0, 1, 1 and 8. What the team did last is seen at the end. Each agent is handed half of what the team is paid.
+    are 0, 1, 1 and 8. The final observation shows the last joint action. Each agent gets half of the team's reward.
     """
 
     num_agents: int = 2
     episode_limit: int = 2
-    payoffs = ((7, 7, 7, 7), (0, 1, 1, 8))  # in 2A and 2B, of the joint actions 00, 01, 10, 11
+    payoffs = ((7, 7, 7, 7), (0, 1, 1, 8))  # in 2A and 2B, for the joint actions 00, 01, 10, 11
 
     @property
     def observation_scale(self):
@@ -69,7 +69,7 @@ class TwoSteps(Probe):
         return super().begin(jnp.zeros_like(layout))
 
     def observe(self, state):
-        # the cue is where the team is: 0 at first, 1 in 2A, 2 in 2B, and from 3 on what it did there
+        # the cue is the team's state: 0 at first, 1 in 2A, 2 in 2B, then 3 + the joint action taken there
         return jnp.broadcast_to(jax.nn.one_hot(state.cue, 7), (2, 7)).astype(jnp.uint8)
 
     def advance(self, state, actions, draws):
@@ -84,7 +84,7 @@ class TwoSteps(Probe):
 
 
 def played_at_random(world, learner_type, num_rounds, seed=0, **settings):
-    """Train on the actions of agents that only explore, as the published result did, and act greedily after that."""
+    """Train with random actions only, as for the published result; evaluation is greedy."""
     learner = learner_type(
         TeamSpec.of(world), hidden_size=16, target_every_updates=20, optimiser=RMSprop(learning_rate=5e-3), **settings
     )
@@ -96,12 +96,12 @@ def played_at_random(world, learner_type, num_rounds, seed=0, **settings):
 
 
 def team_values_in_2b(trainer, state):
-    """Return what the learner holds the four joint actions in 2B for: [4]."""
+    """Return the learner's values of the four joint actions in 2B: [4]."""
     learner, parameters = trainer.learner, trainer.learner.parameters(state.learner)
     codes = [jnp.broadcast_to(jax.nn.one_hot(cue, 7), (2, 1, 7)).astype(jnp.uint8) for cue in (0, 2)]
     memory = learner.begin(parameters, jax.random.key(0), codes[0])
     memory, _ = learner.act(parameters, memory, codes[0], jnp.full((2, 1), -1), jax.random.key(0))
-    # the first agent went to 2B by its second action
+    # the first agent led the team to 2B with action 1
     _, values = learner.act(parameters, memory, codes[1], jnp.array([[1], [0]]), jax.random.key(0))
     states = jnp.concatenate(learner.spec.observations(codes[1]), axis=-1)
     joint = [jnp.stack([values[0, :, first], values[1, :, second]]) for first in (0, 1) for second in (0, 1)]
@@ -109,14 +109,14 @@ def team_values_in_2b(trainer, state):
 
 
 def test_independent_learners_settle_for_the_worse_branch():
-    # against a teammate who acts at random 2B is worth (1 + 8) / 2 at most
+    # with a teammate that acts at random, 2B is worth at most (1 + 8) / 2
     run = played_at_random(TwoSteps(), IQL, 300, reward_of=RewardOf.TEAM)
     assert mean_return(*run) == 7.0
 
 
 def test_vdn_cannot_tell_the_better_branch():
     run = played_at_random(TwoSteps(), VDN, 300)
-    # the nearest sum of two values to payoffs 0, 1, 1, 8 that are met equally often
+    # the least-squares fit of a sum of two values to the payoffs 0, 1, 1, 8, all equally frequent
     np.testing.assert_allclose(team_values_in_2b(*run), [-1.5, 2.5, 2.5, 6.5], atol=0.7)
     assert mean_return(*run) == 7.0
 
@@ -133,7 +133,7 @@ def test_maven_tells_the_better_branch_whichever_strategy_it_draws():
 
 def test_i2q_takes_the_branch_that_is_best_if_the_other_does_its_best():
     ideal = dict(expectile=0.99, ideal_weight=1.0, value_size=32)
-    # which seeds get there depends on the machine's rounding
+    # which seeds succeed depends on the machine's rounding
     runs = [played_at_random(TwoSteps(), I2Q, 400, seed, reward_of=RewardOf.TEAM, **ideal) for seed in range(4)]
     returns = [mean_return(*run) for run in runs]
     assert returns.count(8.0) >= 2
@@ -141,7 +141,7 @@ def test_i2q_takes_the_branch_that_is_best_if_the_other_does_its_best():
 
 @dataclass(frozen=True)
 class RareSuccess(Probe):
-    """Three agents; whoever sees the sign is paid +1 for the second action and −1 for the first, the others nothing."""
+    """Three agents; those that see the sign get +1 for the second action and −1 for the first, the others get 0."""
 
     num_agents: int = 3
     shown_to: tuple[bool, ...] = (True, False, False)
@@ -156,8 +156,8 @@ class RareSuccess(Probe):
 
 
 def returns_when_all_see_it(learner_type):
-    """Train where the first agent alone ever sees the sign; play where everybody does: mean returns [agent]."""
-    # weights that say the opposite at first, or an agent might be right by chance
+    """Train where only the first agent ever sees the sign, evaluate where all see it: mean returns [agent]."""
+    # initial weights favour the wrong action, so that no agent is right by chance
     run = Trainer(
         world=RareSuccess(),
         learner=contrary(learner_type),
@@ -175,7 +175,7 @@ def returns_when_all_see_it(learner_type):
 def contrary(learner_type):
     @dataclass(frozen=True)
     class Contrary(learner_type):
-        """Begins with a liking for the first action."""
+        """Initially prefers the first action."""
 
         def init(self, key):
             state = super().init(key)

@@ -1,4 +1,4 @@
-"""Sharing on tiny worlds: what one agent finds out the other learns by advice; where nobody knows, none is given."""
+"""Sharing in tiny environments: an agent learns from advice what the other discovered; without knowledge, no advice."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from tests.probes.worlds import Probe
 
 @dataclass(frozen=True)
 class Lever(Probe):
-    """Two agents, three levers in each of two steps; 1 for the agent that pulls the last one in both."""
+    """Two agents, two steps, three levers; an agent gets 1 if it pulls the last lever in both steps."""
 
     num_agents: int = 2
     episode_limit: int = 2
@@ -35,7 +35,7 @@ class Lever(Probe):
     def advance(self, state, actions, draws):
         is_right = actions == 2
         following, outcome = super().advance(state, actions, draws)
-        # the cue tells by its bits who was right so far
+        # the bits of the cue say which agents have been right so far
         was_right = ((state.cue[None] >> jnp.arange(2)) & 1) == 1
         so_far = jnp.where(state.num_steps == 0, is_right, was_right & is_right)
         cue = jnp.sum(so_far << jnp.arange(2)).astype(jnp.int32)
@@ -49,7 +49,7 @@ class Lever(Probe):
 
 @dataclass(frozen=True)
 class Strangers(Lever):
-    """The same, but no agent ever sees what the other one sees."""
+    """The same, but the agents never have an observation in common."""
 
     def observe(self, state):
         return super().observe(state) + 2 * jnp.arange(2, dtype=jnp.uint8)[:, None]
@@ -61,7 +61,7 @@ class Strangers(Lever):
 
 @dataclass(frozen=True)
 class OnlyTheFirstExplores(EpsilonGreedy):
-    """The second agent always does what looks best to it."""
+    """The second agent always acts greedily."""
 
     def choose(self, key, scores, epsilon, state):
         choice = super().choose(key, scores, epsilon, state)
@@ -75,7 +75,7 @@ class OnlyTheFirstExplores(EpsilonGreedy):
 
 
 class NeverRight(IQL):
-    """Begins with networks that like the last lever least, so that only exploration finds it."""
+    """Initial networks value the last lever least, so that only exploration finds it."""
 
     def init(self, key):
         state = super().init(key)
@@ -96,7 +96,7 @@ def returns_after_training(world, sharing, num_rounds=150):
     return np.asarray(played.batch.rewards.sum(axis=2).mean(axis=1)), advised
 
 
-# counts grow quickly on so few observations: a small scale keeps agents asking
+# with so few observations, counts grow quickly; a small scale keeps agents asking
 CONS = Cons(start_episode=200, ask_scale=0.02, policy_temperature=0.1, temperature=0.1)
 ADHOC_TD = AdHocTD(start_episode=200, ask_scale=0.02)
 

@@ -1,4 +1,4 @@
-"""Tiny worlds whose answer is known: each asks for one thing that a learner has to be able to do."""
+"""Tiny environments with known solutions, each of which tests one ability of a learner."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class ProbeState(NamedTuple):
 
 @dataclass(frozen=True)
 class Probe(Environment):
-    """One agent, two actions, a cue of 0 or 1 that is shown as code 1 or 2 in the first step only."""
+    """One agent, two actions, and a cue of 0 or 1 that is shown as code 1 or 2 in the first step only."""
 
     num_agents: int = 1
     episode_limit: int = 1
@@ -69,7 +69,7 @@ class Probe(Environment):
 
 @dataclass(frozen=True)
 class ConstantValue(Probe):
-    """Always 1: a value has to be learned at all."""
+    """The reward is always 1: the learner only has to learn a constant."""
 
     def rewards(self, state, actions):
         del state
@@ -78,7 +78,7 @@ class ConstantValue(Probe):
 
 @dataclass(frozen=True)
 class ObservationMatters(Probe):
-    """+1 or −1 by the cue, whatever is done."""
+    """The reward is +1 or −1, depending on the cue but not on the action."""
 
     def rewards(self, state, actions):
         return jnp.full(actions.shape, 2 * state.cue - 1)
@@ -86,7 +86,7 @@ class ObservationMatters(Probe):
 
 @dataclass(frozen=True)
 class DiscountMatters(Probe):
-    """1 at the end of three steps: worth γ² at the start."""
+    """A reward of 1 in the last of three steps, worth γ² at the start."""
 
     episode_limit: int = 3
 
@@ -96,7 +96,7 @@ class DiscountMatters(Probe):
 
 @dataclass(frozen=True)
 class MemoryMatters(Probe):
-    """+1 for repeating in the last step the cue of the first one, −1 for the other action."""
+    """+1 for the action in the last step that matches the cue of the first step, −1 for the other action."""
 
     episode_limit: int = 6
 
@@ -107,7 +107,7 @@ class MemoryMatters(Probe):
 
 @dataclass(frozen=True)
 class OppositeRewards(Probe):
-    """Two agents that see the same and are paid for opposite actions."""
+    """Two agents with the same observations that are rewarded for opposite actions."""
 
     num_agents: int = 2
 
@@ -118,7 +118,7 @@ class OppositeRewards(Probe):
 
 @dataclass(frozen=True)
 class PatienceMatters(Probe):
-    """Digging (action 1) costs 0.2 a step, and the eleventh time it pays 5; one code for each number of times."""
+    """Digging (action 1) costs 0.2 ten times and pays 5 the eleventh time; the number of digs is shown one-hot."""
 
     episode_limit: int = 14
     num_paid: int = 10

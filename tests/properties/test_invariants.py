@@ -1,4 +1,4 @@
-"""What holds in every world, whatever its agents do."""
+"""Invariants of every environment, for arbitrary actions."""
 
 import hypothesis
 import jax
@@ -18,7 +18,7 @@ compiled_play = jax.jit(play, static_argnums=0)
 
 @st.composite
 def episodes(draw, world):
-    """Draw a seed and each agent's actions as runs: staying put is what mining and opening take."""
+    """Draw a seed, and each agent's actions as runs of one action, because mining and opening need agents to stay."""
     runs = st.lists(st.tuples(st.integers(0, world.num_actions - 1), st.integers(1, 12)), min_size=1, max_size=12)
     columns = []
     for agent_runs in draw(st.lists(runs, min_size=world.num_agents, max_size=world.num_agents)):
@@ -28,7 +28,7 @@ def episodes(draw, world):
 
 
 def played(world, seed, actions):
-    """Return the trajectory cut to its real length, as NumPy arrays."""
+    """Return the trajectory without padding, as NumPy arrays."""
     trajectory = jax.device_get(compiled_play(world, jax.random.key(seed), actions))
     length = trajectory.num_steps
     return length, trajectory._replace(
@@ -116,7 +116,7 @@ def test_one_seed_gives_one_episode_and_another_seed_another(name):
     world = WORLDS[name]
     actions = np.random.default_rng(1).integers(0, world.num_actions, (world.episode_limit, world.num_agents))
     if isinstance(world, Cleanup):
-        actions[:8] = 0  # to the river: chance has no say before somebody cleans
+        actions[:8] = 0  # go to the river: nothing is random until an agent cleans
         actions[8:] = np.where(actions[8:] < 3, 5, actions[8:])
     once, again, other = (jax.device_get(compiled_play(world, jax.random.key(seed), actions)) for seed in (3, 3, 4))
     assert all(np.array_equal(*pair) for pair in zip(jax.tree.leaves(once), jax.tree.leaves(again), strict=True))
@@ -124,7 +124,7 @@ def test_one_seed_gives_one_episode_and_another_seed_another(name):
 
 
 def test_small_worlds_reach_what_the_invariants_are_about():
-    """An invariant on gold says little if no random episode ever strikes any."""
+    """An invariant about gold means little if no random episode ever mines any."""
     rng = np.random.default_rng(0)
 
     def summed(name, field):

@@ -1,4 +1,4 @@
-"""Numbers for tests of equations: made by hand, or whatever may come."""
+"""Numbers for the tests of equations: helpers for fixed ones, and strategies for random ones."""
 
 import functools
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from consmarl.sharing import equations
 
-BEFORE_ONE = np.nextafter(np.float32(1), np.float32(0))  # the largest draw there can be
+BEFORE_ONE = np.nextafter(np.float32(1), np.float32(0))  # the largest possible draw
 SIZES = (2, 3, 5, 7, 12)  # of action spaces; each size compiles once
 
 close = functools.partial(pytest.approx, rel=1e-5, abs=1e-6)  # single precision, after a few operations
@@ -25,7 +25,7 @@ def floats(*numbers):
     return jnp.array(numbers, jnp.float32)
 
 
-# Compiled code takes numbers below 2⁻¹²⁶ for 0.
+# Compiled code treats numbers below 2⁻¹²⁶ as 0.
 singles = functools.partial(st.floats, width=32, allow_subnormal=False)
 
 

@@ -1,8 +1,8 @@
-"""Algorithms 1 to 3 of the paper, and AdHocTD, transcribed literally and slowly: plain Python, one agent at a time.
+"""A slow, literal transcription of the paper's Algorithms 1 to 3, and of AdHocTD: plain Python, one agent at a time.
 
-Nothing of the library is used. Where the release departs from the paper, a setting of `Rules` says so. Comparisons
-that are nearer than single precision can tell raise `TooCloseError`, so that what rounding decides is skipped;
-exactly equal numbers are not close but equal.
+It does not use the library. `Rules` has a setting for each point where the release departs from the paper. If two
+compared numbers are closer than single precision can resolve, `TooCloseError` is raised, so that tests can skip cases
+that rounding decides; exactly equal numbers count as equal and do not raise it.
 """
 
 import itertools
@@ -13,7 +13,7 @@ NEAR = 2e-6
 
 
 class TooCloseError(Exception):
-    """Rounding would decide."""
+    """Rounding would decide a comparison."""
 
 
 def greater(left, right):
@@ -50,7 +50,7 @@ class Rules:
 
 @dataclass
 class Agent:
-    """One agent: what it saw, what it thinks of everybody's place, and its purse."""
+    """One agent: its visit counts, its values in every agent's situation, and its budgets."""
 
     counts: dict  # observation → number of visits
     values_in_place_of: list  # [student] → Q-values
@@ -83,7 +83,7 @@ def confidence_of(policy):
 
 
 def sample(weights, draw):
-    """The first action whose cumulated weight exceeds the draw."""
+    """The first action whose cumulative weight exceeds the draw."""
     total, upto = sum(weights), 0.0
     for action, weight in enumerate(weights):
         upto += weight
@@ -103,7 +103,7 @@ def algorithm_1(policy, confidence, draws):
             break
     ascending = sorted(range(len(policy)), key=lambda action: policy[action])
     for one, other in itertools.pairwise(ascending):
-        greater(policy[other], policy[one])  # an order that rounding decides is skipped
+        greater(policy[other], policy[one])  # raises if rounding decides the order
     left = list(policy)
     for action in ascending[:removed]:
         left[action] = 0.0
@@ -115,7 +115,7 @@ def may_ask(agent, rules):
 
 
 def equation_6(own_visits, visits, own_best, best, rules):
-    """Whether somebody may teach; of the paper's two reasons some rules leave out one."""
+    """Whether an agent may teach; some rules use only one of the paper's two conditions."""
     if rules.teachers == "any":
         return True
     is_familiar = own_visits > visits
@@ -152,7 +152,7 @@ def pull(named, passing, targets, probability, rules):
 
 
 def algorithm_3(agents, number, episode, rules, draws):
-    """(action by others' knowledge or None, who asked, messages by teacher)."""
+    """(action from others' knowledge or None, whether the agent asked, messages by teacher)."""
     agent = agents[number]
     values = agent.values_in_place_of[number]
     policy = softmax(values)
@@ -197,7 +197,7 @@ def algorithm_3(agents, number, episode, rules, draws):
 
 
 def cons_step(agents, episode, rules, draws):
-    """All agents in order: (actions, who asked, messages); budgets are the agents'."""
+    """Step all agents in order: (actions, who asked, messages); budgets are updated in place."""
     for agent in agents:
         agent.counts[agent.observation] = agent.counts.get(agent.observation, 0) + 1
     actions, asked, messages = [], [], []
@@ -212,7 +212,7 @@ def cons_step(agents, episode, rules, draws):
 
 
 def adhoc_step(agents, episode, rules, draws):
-    """All agents in order, advised by majority."""
+    """The same for AdHocTD, where agents follow the majority of their teachers."""
     for agent in agents:
         agent.counts[agent.observation] = agent.counts.get(agent.observation, 0) + 1
     actions, asked, messages = [], [], []

@@ -1,4 +1,4 @@
-"""The Advisor beside the compiled mechanism, and as other people's code would use it."""
+"""The Advisor against the compiled mechanism, and as used by other code."""
 
 import functools
 import importlib.util
@@ -27,7 +27,7 @@ MECHANISMS = {
 
 
 def team(random):
-    """Values of everybody in everybody's place, few observations so that they are met again, and intentions."""
+    """Random values [teacher, student, action], observations that often repeat, intended actions, and who explores."""
     values = random.normal(size=(NUM_AGENTS, NUM_AGENTS, NUM_ACTIONS)).astype(np.float32)
     codes = random.integers(0, 2, (NUM_AGENTS, 3)).astype(np.uint8)
     return values, codes, random.integers(NUM_ACTIONS, size=NUM_AGENTS), random.random(NUM_AGENTS) < 0.6
@@ -91,7 +91,7 @@ def test_teachers_who_remember_are_shown_what_the_student_saw_and_did_in_this_ep
         shown.append((student, history))
         return random.normal(size=3)
 
-    reused = np.zeros((2, 4), np.float32)  # as environments do with their arrays
+    reused = np.zeros((2, 4), np.float32)  # environments may reuse their arrays
     for episode in range(3):
         advisor.begin_episode()
         seen, done = [], [np.full(2, -1)]
@@ -104,7 +104,7 @@ def test_teachers_who_remember_are_shown_what_the_student_saw_and_did_in_this_ep
             for student, history in shown:
                 np.testing.assert_array_equal(history.observations, np.array(seen)[:, student], strict=True)
                 np.testing.assert_array_equal(history.last_actions, np.array(done)[:-1, student])
-    assert advisor.requests_left.max() < 50_000  # both were advised, and advice is what they did
+    assert advisor.requests_left.max() < 50_000  # both were advised, and did as advised
 
 
 def test_what_teachers_remember_survives_in_the_middle_of_an_episode(tmp_path):
@@ -185,7 +185,7 @@ def test_nobody_is_asked_who_has_no_budget_to_answer():
         raise AssertionError((teacher, student, observation))
 
     assert advisor.advise([0, 1, 2], np.zeros((3, 2)), [0, 1, 0], refuse).tolist() == [0, 1, 0]
-    assert len(advisor.exchanges) == 3  # they asked, and nobody could answer
+    assert len(advisor.exchanges) == 3  # all asked, and nobody could answer
 
 
 def test_observations_may_be_numbers_or_arrays_and_negative_zero_is_zero():
@@ -245,7 +245,7 @@ def test_wrong_use_gets_a_sentence():
 def test_an_advisor_that_shares_nothing_for_long_says_so():
     with pytest.warns(UserWarning, match=r"until episode 5,000 is over: pass Cons\(start_episode=0\)") as said:
         Advisor(3, 2)
-    assert [each.filename for each in said] == [__file__]  # where it was made
+    assert [each.filename for each in said] == [__file__]  # the warning points to the line that created the Advisor
     with pytest.warns(UserWarning, match=r"pass AdHocTD\(start_episode=0\)"):
         Advisor(3, 2, AdHocTD())
     with pytest.warns(UserWarning, match="nothing will be shared in 200 episodes: sharing begins after episode 300"):

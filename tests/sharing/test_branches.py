@@ -1,4 +1,4 @@
-"""Sharing where actions have several dimensions: each is absorbed by itself, and one request is about all of them."""
+"""Sharing with actions of several dimensions: a request covers all of them, and each is absorbed separately."""
 
 import functools
 
@@ -22,7 +22,7 @@ AGENTS, BRANCHES, ACTIONS, EPISODE, START = 4, 3, 4, 70, 40
 
 
 def a_request(seed):
-    """Values [teacher, branch, action] of all agents in the place of agent 0, and how often they were there."""
+    """All agents' values [teacher, branch, action] in agent 0's situation, and how often they have been there."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(AGENTS, BRANCHES, ACTIONS)).astype(np.float32)
     return values, rng.integers(1, 30, AGENTS).astype(np.int32)
@@ -35,7 +35,7 @@ def answered(mechanism, key, values, visits, allowed=None):
 
 
 def slowly(values, visits, draws, rules):
-    """Algorithm 3 for one dimension, [teacher, action], as if it were an action of its own."""
+    """Algorithm 3 for the values of one dimension, [teacher, action], as if it were a whole action."""
     agents = [
         oracle.Agent({"seen": int(count)}, [row.astype(float).tolist()] * AGENTS, 10, 10, "seen")
         for row, count in zip(values, visits, strict=True)
@@ -126,14 +126,14 @@ def a_situation(values, actions):
 
 
 def asking_everybody(told):
-    """Teachers with values [teacher, student, env, …] in everybody's place."""
+    """Teachers with the given values in every student's situation: [teacher, student, env, …]."""
     return lambda _is_asking: Prepared(lambda students, envs: told[:, students, envs])
 
 
 def test_a_request_costs_one_unit_and_dimensions_without_knowledge_stay_the_students_own():
     rng = np.random.default_rng(5)
     told = rng.normal(size=(AGENTS, AGENTS, 1, BRANCHES, ACTIONS)).astype(np.float32)
-    told[:, :, :, 2] = 0.0  # of the last dimension nobody knows anything
+    told[:, :, :, 2] = 0.0  # no agent knows anything about the last dimension
     own = told[np.arange(AGENTS), np.arange(AGENTS)]
     actions = np.full((AGENTS, 1, BRANCHES), ACTIONS - 1, np.int32)
     mechanism = Cons(start_episode=START, eligibility="anyone", ask_scale=1e-6, initial_places=64)
@@ -195,7 +195,7 @@ def test_an_advisor_agrees_with_the_compiled_mechanism():
     advisor.begin_episode()
     for step in range(10):
         told = rng.normal(size=(AGENTS, AGENTS, 1, BRANCHES, ACTIONS)).astype(np.float32)
-        told[..., 1, :] *= rng.random() < 0.5  # where nobody prefers anything, nothing can be learned
+        told[..., 1, :] *= rng.random() < 0.5  # where no agent prefers an action, there is nothing to learn
         own = told[np.arange(AGENTS), np.arange(AGENTS)]
         actions = rng.integers(0, ACTIONS, (AGENTS, 1, BRANCHES)).astype(np.int32)
         situation = a_situation(own, actions)._replace(episode=jnp.ones(1, jnp.int32), step=jnp.int32(step))

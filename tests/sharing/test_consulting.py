@@ -1,4 +1,4 @@
-"""Consulting the team: how actions are scored, who answers, and that it changes nothing where all think alike."""
+"""Consulting the team: how actions are scored, who answers, and that nothing changes if all agents are identical."""
 
 import functools
 
@@ -19,9 +19,9 @@ from consmarl.training.loop import Trainer
 from consmarl.training.rollout import Actors, play_episodes
 
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=6)
-NUM_ENVS = 12  # 36 pairs: more than go on together
+NUM_ENVS = 12  # 36 pairs of student and environment: more than are updated together
 
-# three agents, of which the first is the student; the third hopes for most
+# three agents; the first is the student, and the third expects the most
 VALUES = np.array([[1.0, 0.0, 0.5], [0.2, 0.9, 0.1], [0.0, 0.3, 2.0]], np.float32)
 ALL_OTHERS = np.array([False, True, True])
 HOPEFUL = np.array([False, False, True])  # max Q above the student's 1.0
@@ -58,7 +58,7 @@ def test_absorption_moves_the_policy_by_equation_9():
     # by hand: one teacher, so its weight is 1; τ = 0.6, w_p = w_n = 0.5
     own, teacher = (np.exp(row) / np.exp(row).sum() for row in (VALUES[0], VALUES[2]))
     expected = own.copy()
-    expected[2] += 0.5 * 0.6 * (teacher[2] - own[2])  # its best action, likelier to it than to the student
+    expected[2] += 0.5 * 0.6 * (teacher[2] - own[2])  # its best action, likelier for it than for the student
     expected[0] += 0.5 * 0.6 * (teacher[0] - own[0])  # its worst
     np.testing.assert_allclose(scores(Consult.CONS, HOPEFUL), expected, rtol=1e-5)
 
@@ -68,7 +68,7 @@ def team(are_alike):
     learner = IQL(TeamSpec.of(WORLD), hidden_size=8)
     leaves, tree = jax.tree.flatten(learner.parameters(learner.init(jax.random.key(1))))
     keys = jax.random.split(jax.random.key(2), len(leaves))
-    # larger than first weights are, so that what agents do depends on what they see
+    # larger than usual initial weights, so that actions depend on observations
     drawn = [jax.random.normal(key, leaf.shape) for key, leaf in zip(keys, leaves, strict=True)]
     parameters = jax.tree.unflatten(tree, drawn)
     if are_alike:
@@ -99,7 +99,7 @@ def test_agents_who_differ_change_what_they_do_and_messages_are_counted(mode):
     np.testing.assert_array_equal(traffic.taught.sum(axis=0), traffic.answers.sum(axis=0))
     if mode in (Consult.MEAN, Consult.VOTE):
         np.testing.assert_array_equal(traffic.answers, 2 * traffic.requests)
-    else:  # not everybody hopes for more
+    else:  # not all teammates expect more than the student
         assert 0 < traffic.answers.sum() < 2 * traffic.requests.sum()
 
 
@@ -115,7 +115,7 @@ def test_what_was_said_is_recorded_as_it_was_acted_on():
     np.testing.assert_array_equal(step.is_asking, np.broadcast_to(is_live[:, None, :], step.is_asking.shape))
     is_sent = step.teachers.reply == Reply.ANSWERED
     np.testing.assert_array_equal(is_sent.sum(axis=(0, 3)), episodes.traffic.answers)
-    # whoever answers hopes for more, and the student does what is best to the most hopeful
+    # those that answer expect more than the student, which takes the best action of the one that expects the most
     hopes = step.teachers.max_value
     own = np.diagonal(hopes, axis1=1, axis2=3).transpose(0, 2, 1)
     np.testing.assert_array_equal(is_sent, (hopes > own[..., None]) & step.is_asking[..., None])

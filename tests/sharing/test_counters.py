@@ -1,4 +1,4 @@
-"""The table of counts beside a dict: nothing is missed, doubled or mistaken for something else."""
+"""The table of counts against a dict: no key is missed, stored twice or confused with another."""
 
 import collections
 import functools
@@ -22,7 +22,7 @@ SMALLEST = 2 * BUCKET  # places: two buckets
 
 @jax.jit
 def count_batches(table, keys, amounts):
-    """Count keys [batch, key, 2] batch after batch."""
+    """Count keys [batch, key, 2], batch by batch."""
     return jax.lax.scan(lambda table, batch: count(table, *batch), table, (keys, amounts))
 
 
@@ -31,7 +31,7 @@ def keys_of(*pairs):
 
 
 def counted(table, keys, amounts=None):
-    """Count keys [key, 2], once each unless told otherwise: (table, totals)."""
+    """Count keys [key, 2], by default once each: (table, totals)."""
     amounts = np.ones(len(keys), np.int32) if amounts is None else np.array(amounts, np.int32)
     table, totals = counting(table, *padded(keys, amounts))
     return table, totals[: len(keys)].tolist()
@@ -42,13 +42,13 @@ def looked_up(table, keys):
 
 
 def padded(*rows):
-    """Add zeros up to one of a few lengths, each of which compiles once: nothing of no key is not counted."""
+    """Pad with zeros to one of a few lengths, so that little is compiled; amounts of 0 are not counted."""
     length = next(length for length in (24, 64, 512) if length >= len(rows[0]))
     return [np.pad(row, [(0, length - len(row))] + [(0, 0)] * (row.ndim - 1)) for row in rows]
 
 
 def contents(table):
-    """What is in the table, as a dict, read place by place."""
+    """The contents of the table as a dict, read place by place."""
     flat = zip(
         np.asarray(table.keys).reshape(-1, 2).tolist(), np.asarray(table.counts).reshape(-1).tolist(), strict=True
     )
@@ -64,12 +64,12 @@ def random_keys(seed, number):
 
 
 def same_bucket(number, bucket=0, num_buckets=2):
-    """Different keys that all want the same bucket first, and go on from it by strides of their own."""
+    """Different keys that all try the same bucket first, and continue with different strides."""
     return keys_of(*((bucket + num_buckets * (1 + i), 1 + 7 * i) for i in range(number)))
 
 
 def filled_table(num_places=SMALLEST):
-    """A table without a free place, and the keys in it, each met once."""
+    """A full table, and its keys, each counted once."""
     keys = random_keys(3, num_places)
     table, _ = counted(empty_table(num_places), keys)
     assert table.num_filled == num_places
@@ -85,13 +85,13 @@ def test_two_million_visits_are_counted_as_a_dict_counts_them():
     random = np.random.default_rng(7)
     keys = random_keys(8, NUM_KEYS + 50_000)
     never_met = keys[NUM_KEYS:]
-    # skewed: a few keys come thousands of times and several times in a batch, many come once or never
+    # skewed: a few keys occur thousands of times, often several times in a batch, and many once or never
     numbers = (NUM_KEYS * random.random((NUM_BATCHES, BATCH)) ** 6).astype(np.int64)
     expected = collections.Counter(numbers.reshape(-1).tolist())
     assert max(expected.values()) > 10_000
     assert sum(times == 1 for times in expected.values()) > 10_000
 
-    # 262,144 places for some 190,000 keys: many buckets are full, so that keys have to go elsewhere
+    # 262,144 places for some 190,000 keys: many buckets are full, so keys overflow into others
     table = empty_table(1 << 18)
     assert MAX_LOAD < len(expected) / table.num_places < 1
     table, totals = count_batches(table, keys[numbers], np.ones((NUM_BATCHES, BATCH), np.int32))
@@ -102,7 +102,7 @@ def test_two_million_visits_are_counted_as_a_dict_counts_them():
     times_met = np.array([expected[number] for number in range(NUM_KEYS)])
     assert np.array_equal(looking_up(table, keys[:NUM_KEYS]), times_met)
     assert not looking_up(table, never_met).any()
-    # a batch is told what is so after all of it: the last batch, what is so in the end
+    # totals are those after the whole batch, so for the last batch they are the final counts
     assert np.array_equal(totals[-1], times_met[numbers[-1]])
 
 
@@ -142,14 +142,14 @@ def test_equal_keys_of_a_batch_share_a_place():
     keys = keys_of((2, 1), (4, 1), (2, 1), (2, 1), (4, 1), (3, 1))
     table, totals = counted(empty_table(SMALLEST), keys, [1, 10, 2, 3, 20, 100])
     assert contents(table) == {(2, 1): 6, (4, 1): 30, (3, 1): 100}
-    assert totals == [6, 30, 6, 6, 30, 100]  # of the whole batch, not up to each key's turn
+    assert totals == [6, 30, 6, 6, 30, 100]  # after the whole batch, not after each key
     assert table.num_filled == 3
 
 
 def test_only_one_key_gets_the_last_place_of_a_bucket_and_the_others_find_another():
     first, rivals = np.split(same_bucket(BUCKET + 4), [BUCKET - 1])
     table, _ = counted(empty_table(SMALLEST), first)
-    batch = np.repeat(rivals, 2, axis=0)  # every rival comes twice
+    batch = np.repeat(rivals, 2, axis=0)  # every rival occurs twice
     table, totals = counted(table, batch)
     assert totals == [2] * len(batch)
     assert contents(table) == {tuple(key): 1 for key in first.tolist()} | {tuple(key): 2 for key in rivals.tolist()}
@@ -158,7 +158,7 @@ def test_only_one_key_gets_the_last_place_of_a_bucket_and_the_others_find_anothe
 
 
 def test_keys_that_take_turns_without_sharing_a_bucket_all_get_a_place():
-    # two keys tell by 8 lanes who is first, so the 16 buckets of this table share lanes in pairs
+    # with two keys, 8 lanes decide which key is first at a bucket, so this table's 16 buckets share lanes in pairs
     keys = keys_of((8, 1), (16, 1))
     table, totals = counting(empty_table(16 * BUCKET), keys, np.ones(2, np.int32))
     assert totals.tolist() == [1, 1]
@@ -183,13 +183,13 @@ def test_a_word_of_zeros_does_not_make_a_key_look_like_a_free_place(key):
         table, totals = counted(table, keys_of(key))
         assert totals == [times]
         assert table.num_filled == 1
-    neighbour = (key[0] ^ 2, 7)  # wants a place in the same bucket
+    neighbour = (key[0] ^ 2, 7)  # belongs in the same bucket
     table, _ = counted(table, keys_of(neighbour))
     assert contents(table) == {key: 2, neighbour: 1}
 
 
 def test_a_crowd_on_one_path_fills_the_table_to_the_last_place():
-    # all start in bucket 0 and step on by 1, so they queue at every bucket: the longest search that there can be
+    # all start in bucket 0 with a stride of 1, so they queue at every bucket: the longest possible search
     num_buckets = 64
     keys = keys_of(*((num_buckets * (1 + i), 1) for i in range(num_buckets * BUCKET)))
     table, totals = counted(empty_table(len(keys)), keys)
@@ -263,7 +263,7 @@ def test_growing_keeps_every_count(num_keys):
     assert larger.num_filled == table.num_filled == num_keys
     assert larger.num_lost == 0
     assert looked_up(larger, keys) == amounts.tolist()
-    # and it goes on counting
+    # and counting continues
     following, totals = counted(larger, keys)
     assert totals == (amounts + 1).tolist()
     assert following.num_filled == len(keys)
@@ -311,10 +311,10 @@ def test_more_keys_at_once_than_places_lose_just_those_that_do_not_fit(make_keys
     assert looked_up(table, keys) == totals
 
 
-# --- anything on a tiny table ---
+# --- random visits to a tiny table ---
 
 TINY_BATCH = 6
-# 16 keys for 16 places: first words choose between two buckets, second words step on between them
+# 16 keys for 16 places: the first word selects one of two buckets, the second the stride between them
 tiny_keys = st.tuples(st.sampled_from([0, 1, 2, 5]), st.sampled_from([1, 2, 3, 2**32 - 1]))
 visits = st.tuples(tiny_keys, st.integers(0, 3))
 
@@ -329,7 +329,7 @@ def test_every_answer_is_the_one_a_dict_gives(batches):
                 expected[key] += amount
         keys, amounts = keys_of(*(key for key, _ in batch)), [amount for _, amount in batch]
         table, totals = counted(table, keys, amounts)
-        # what is said of amounts of nothing has a test of its own
+        # totals for amounts of 0 have their own test
         assert [(total, key) for total, (key, amount) in zip(totals, batch, strict=True) if amount] == [
             (expected[key], key) for key, amount in batch if amount
         ]

@@ -1,4 +1,4 @@
-"""Another way to count is one class: registered by name, it decides what n is in asking and teaching."""
+"""A custom way to count is one class: registered by name, it determines n in asking and teaching."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Coarse(NamedTuple):
 
 @dataclass(frozen=True)
 class ByRow(Counting):
-    """Observations in one row of the grid count as one."""
+    """All observations in the same row of the grid count as one."""
 
     def init(self, num_places, num_agents, observation_size):
         del num_places, num_agents, observation_size
@@ -53,14 +53,14 @@ def test_a_registered_way_to_count_is_the_runs(tmp_path):
     config = TrainConfig(
         method="cons", episodes=24, set=("grid=4,4", "episode_limit=6", "view=3,3"), hidden_size=8, warmup_steps=10,
         replay_episodes=24, share={"counting": "by-row", "start_episode": 0, "ask_gate": "always"},
-        evaluation_episodes=2, final_episodes=2, report_every=24,  # the run has the program of the line below
+        evaluation_episodes=2, final_episodes=2, report_every=24,  # so that both runs below share a compiled program
     )  # fmt: skip
     trainer = config.trainer()
     state, report = trainer.run(trainer.init(0), 24 // trainer.num_envs)
     assert int(state.sharing.table.visits.sum()) == int(report.num_steps.sum()) * trainer.world.num_agents
     assert int(report.sharing["requests"].sum()) > 0
     assert "num_observations" not in report.sharing
-    consmarl.train(config, tmp_path / "run")  # rows, checkpoints, result
+    consmarl.train(config, tmp_path / "run")  # a whole run: metrics, checkpoints, result
     assert (tmp_path / "run" / "result.json").is_file()
 
 

@@ -1,4 +1,4 @@
-"""Every equation beside numbers worked out by hand, and what holds whatever the numbers are."""
+"""Every equation against numbers worked out by hand, and properties that hold for any numbers."""
 
 import math
 
@@ -32,7 +32,7 @@ teacher_weights = jax.jit(equations.teacher_weights)
 negative_weights = jax.jit(equations.negative_weight, static_argnums=(1, 2))
 modified_probability = jax.jit(equations.modified_probability, static_argnames="normalisation")
 
-# Values of 2¹²⁷ are nobody's, but infinity times zero would show here first.
+# No agent has values of 2¹²⁷, but an infinity times zero would show up here first.
 extreme_values = st.integers(2, 12).flatmap(lambda size: values_of(size, -(2.0**127), 2.0**127) | values_of(size))
 visits = st.integers(0, 2**31 - 1).map(np.int32)
 prestiges = singles(0.0, 2e4)  # √n·Γ with n up to four hundred million
@@ -61,7 +61,7 @@ def test_cleanup_asks_more_often_on_what_it_knows():
         (1, (-1.0, 0.0, 1.0), 0.84),  # √1·|1 − (−1)| = 2 again
         (9, (5.0, 4.0), 0.936),  # 1 − (2/5)³ = 1 − 8/125
         (0, (0.0, 100.0), 0.0),  # never seen: 1 − 1
-        (10_000, (7.0, 7.0, 7.0), 0.0),  # nothing depends on the action
+        (10_000, (7.0, 7.0, 7.0), 0.0),  # the action does not matter
     ],
 )
 def test_giving_rises_with_visits_and_importance(num_visits, values, expected):
@@ -80,7 +80,7 @@ def test_giving_is_a_probability(num_visits, values, scale):
     assert 0 <= giving_probability(num_visits, values, scale) <= 1
 
 
-# --- Eq. 4 and 5: policies and how sure they are ---
+# --- Eq. 4 and 5: policies and their confidence ---
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_confidence_is_the_normalised_standard_deviation(policy, expected):
         ((math.log(3), 0), 0.5, (9 / 10, 1 / 10)),  # e^(2·ln 3) = 9
         ((math.log(9), 0), 2.0, (3 / 4, 1 / 4)),  # e^(ln 9 / 2) = 3
         ((-2, -2, -2), 1.0, (1 / 3, 1 / 3, 1 / 3)),
-        ((1000, 0), 1.0, (1, 0)),  # e^1000 is beyond any float
-        ((-1000, -1000), 1.0, (1 / 2, 1 / 2)),  # and e^−1000 is 0 in all of them
+        ((1000, 0), 1.0, (1, 0)),  # e^1000 overflows any float
+        ((-1000, -1000), 1.0, (1 / 2, 1 / 2)),  # and e^−1000 underflows to 0
     ],
 )
 def test_policy_is_the_softmax_of_values(values, temperature, expected):
@@ -134,17 +134,17 @@ def test_all_or_nothing_is_full_confidence_and_indifference_none(values):
     assert policy_confidence(np.full(size, 1 / size, np.float32)) == close(0)
 
 
-# --- Eq. 6 and 7: who is a teacher, and how much its word weighs ---
+# --- Eq. 6 and 7: who may teach, and a teacher's prestige ---
 
 
 @pytest.mark.parametrize(
     ("teacher_visits", "teacher_values", "expected"),
     [
         (6, (0.0, 1.0), True),  # met it more often
-        (4, (0.0, 3.0), True),  # hopes for more
+        (4, (0.0, 3.0), True),  # expects more
         (6, (0.0, 3.0), True),  # both
         (4, (0.0, 1.0), False),
-        (5, (2.0, -9.0), False),  # as often and as much is not more
+        (5, (2.0, -9.0), False),  # equal visits and an equal maximum are not enough
         (4, (1.9, 1.9), False),  # a higher mean is not a higher maximum
     ],
 )
@@ -159,9 +159,9 @@ def test_teachers_have_more_or_better_experience(teacher_visits, teacher_values,
 @pytest.mark.parametrize(
     ("teacher_visits", "teacher_values", "margin", "is_familiar", "is_hopeful"),
     [
-        (6, (0.0, 1.0), 0.0, True, False),  # the student met it 5 times, and hopes for 2
+        (6, (0.0, 1.0), 0.0, True, False),  # the student met it 5 times, and expects 2
         (4, (0.0, 3.0), 0.0, False, True),
-        (5, (2.0, -9.0), 0.0, False, False),  # as often and as much is not more
+        (5, (2.0, -9.0), 0.0, False, False),  # equal visits and an equal maximum are not enough
         (6, (0.0, 3.0), 0.5, True, True),  # 3 > 2 + 0.5
         (6, (0.0, 3.0), 1.0, True, False),  # 3 is not more than 2 + 1
         (0, (-1.0, 3.5), 1.0, False, True),
@@ -199,7 +199,7 @@ WEIGHTS = {
 def test_negative_knowledge_loses_weight_as_in_the_paper(shape):
     expected = WEIGHTS[shape]
     weights = equations.negative_weight(jnp.array(EPISODES[: len(expected)]), 5_000, shape)
-    assert weights.tolist() == pytest.approx(list(expected), abs=5e-4)  # printed with three digits
+    assert weights.tolist() == pytest.approx(list(expected), abs=5e-4)  # printed with three decimal places
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_weights_are_shares_in_the_very_episode_that_sharing_starts_at(shape):
     starts = (1, 100, 2_500, 5_000, 20_000, 100_000)
     negative = [negative_weights(jnp.int32(start), start, shape).item() for start in starts]
     assert negative == close([1.0] * len(starts))
-    assert max(negative) <= 1  # else w_p = 1 − w_n is below 0
+    assert max(negative) <= 1  # otherwise w_p = 1 − w_n would be negative
 
 
 # --- Eq. 10: the weights of teachers ---
@@ -269,7 +269,7 @@ def test_teachers_weigh_by_the_exponential_of_prestige(told, is_counted, expecte
             (2000, 0, math.log(3)),
             (False, True, True),
             (0, 1 / 4, 3 / 4),
-        ),  # who is not counted does not drown the others
+        ),  # a teacher that does not count does not drown out the others
         ((2000, 0), (False, False), (0, 0)),
     ],
 )
@@ -288,7 +288,7 @@ def test_weights_of_teachers_add_up_to_one_or_are_all_zero(teachers):
     assert ((weights >= 0) & (weights <= 1)).all()
 
 
-# --- Eq. 9: what becomes of a probability ---
+# --- Eq. 9: the modified probability ---
 
 NONE = -1  # names no action
 
@@ -308,11 +308,11 @@ def modified(told, normalisation, *, action=1, probability=0.2, negative=0.5, ra
 
 ONE_OF_TWO_RAISES = messages(
     (1, 0.6, 0, 0.0, math.log(3), True),
-    (1, 0.1, 0, 0.0, 0.0, True),  # thinks less of it than the student, and counts for 1/4 of the weight all the same
+    (1, 0.1, 0, 0.0, 0.0, True),  # rates it lower than the student, but still has 1/4 of the weight
 )
 ONE_OF_TWO_LOWERS = messages(
     (0, 0.9, 1, 0.05, 0.0, True),
-    (0, 0.9, 1, 0.3, math.log(3), True),  # its worst is still better than the student thinks: 3/4 of the weight
+    (0, 0.9, 1, 0.3, math.log(3), True),  # rates its worst action higher than the student: 3/4 of the weight
 )
 
 
@@ -339,7 +339,7 @@ def test_all_who_pass_are_weighed_against_each_other(normalisation):
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
 def test_best_and_worst_pull_at_once_each_with_its_own_weight(normalisation):
     told = messages((1, 0.7, 0, 0.0, 8.0, True), (0, 0.9, 1, 0.1, 2.0, True))
-    # 0.2 + ¾·0.6·0.5 − ¼·0.6·0.1: prestige decides among those who agree, not between the two kinds of knowledge
+    # 0.2 + ¾·0.6·0.5 − ¼·0.6·0.1: prestige matters within each kind of knowledge, not between the two
     assert modified(told, normalisation, negative=0.25) == close((0.41, True, True))
 
 
@@ -347,10 +347,10 @@ def test_best_and_worst_pull_at_once_each_with_its_own_weight(normalisation):
 @pytest.mark.parametrize(
     "told",
     [
-        messages((0, 0.9, 2, 0.01, 3.0, True)),  # speaks of other actions
-        messages((1, 0.9, 2, 0.01, 3.0, False), (0, 0.9, 1, 0.01, 3.0, False)),  # would speak, but sends nothing
+        messages((0, 0.9, 2, 0.01, 3.0, True)),  # names other actions
+        messages((1, 0.9, 2, 0.01, 3.0, False), (0, 0.9, 1, 0.01, 3.0, False)),  # names it, but the message is not sent
         messages((1, 0.2, 0, 0.01, 3.0, True), (0, 0.9, 1, 0.2, 3.0, True)),  # agrees: neither > nor <
-        messages((1, 0.1, 0, 0.01, 3.0, True), (0, 0.9, 1, 0.3, 3.0, True)),  # best is worse, worst is better
+        messages((1, 0.1, 0, 0.01, 3.0, True), (0, 0.9, 1, 0.3, 3.0, True)),  # best rated lower, worst rated higher
         messages((NONE, 0.0, NONE, 0.0, 0.0, False)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Fingerprints tell observations apart, and nothing but observations."""
+"""Fingerprints differ exactly where observations differ."""
 
 import functools
 import itertools
@@ -28,7 +28,7 @@ def as_numbers(prints):
 
 
 def check_tells_apart(codes):
-    """Different rows of codes [row, code] have different fingerprints, equal ones the same."""
+    """Check that different rows of codes [row, code] have different fingerprints, and equal rows the same."""
     distinct, which = np.unique(codes, axis=0, return_inverse=True)
     prints = as_numbers(prints_of(codes))
     assert len(np.unique(prints)) == len(distinct)
@@ -37,7 +37,7 @@ def check_tells_apart(codes):
 
 @functools.cache
 def codes_of_random_play(id, num_episodes):
-    """All that agents saw in random episodes: [row, code]."""
+    """All observations from random episodes: [row, code]."""
     world = consmarl.make(id)
 
     @jax.jit
@@ -51,7 +51,7 @@ def codes_of_random_play(id, num_episodes):
 
 
 def recoded(codes, dtype):
-    """The same observations in numbers that only this type can hold."""
+    """The same observations, scaled to numbers that need this type."""
     if dtype == np.float32:
         return codes / np.float32(7)
     return codes.astype(dtype) * dtype(
@@ -105,7 +105,7 @@ def test_permutations_are_told_apart(dtype):
 
 
 def test_the_two_words_tell_different_things():
-    # were the second word a function of the first, 64 bits were worth 32
+    # if one word followed from the other, 64 bits would be worth only 32
     first, second = np.moveaxis(np.asarray(prints_of(codes_of_random_play("pgm-3ag", 1000))), -1, 0)
     share_of_equal_bits = np.unpackbits((~(first ^ second)).view(np.uint8)).mean()
     assert share_of_equal_bits == pytest.approx(0.5, abs=0.01)
@@ -118,12 +118,12 @@ def test_a_fingerprint_does_not_depend_on_its_neighbours(dtype):
     assert together.dtype == np.uint32
     assert np.array_equal(prints_of(codes.reshape(3, 4, -1)), together.reshape(3, 4, 2))
     for row, expected in zip(codes, together, strict=True):
-        assert np.array_equal(fingerprint(jnp.asarray(row)), expected)  # not compiled, without any other axis
+        assert np.array_equal(fingerprint(jnp.asarray(row)), expected)  # not compiled, and without other axes
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_zero_has_no_sign(compiled):
-    # compilers like to leave out the addition of zero, which is what takes the sign off
+    # compilers may drop the addition of zero, which would remove the sign
     plus, minus = np.array([[0.0, 1.0, 0.0], [-0.0, 1.0, -0.0]], np.float32)
     prints = jax.jit(fingerprint) if compiled else fingerprint
     assert np.array_equal(prints(jnp.asarray(plus)), prints(jnp.asarray(minus)))
@@ -147,7 +147,7 @@ def test_fingerprints_of_plain_observations_are_not_zero(dtype, value):
 
 
 def scrambled(word):
-    """The finaliser of MurmurHash3, written down once more: 0 stays 0, and no other word becomes 0."""
+    """A second implementation of MurmurHash3's finaliser: 0 stays 0, and no other word becomes 0."""
     word = ((word ^ (word >> 16)) * 0x85EBCA6B) % 2**32
     word = ((word ^ (word >> 13)) * 0xC2B2AE35) % 2**32
     return word ^ (word >> 16)
@@ -159,7 +159,7 @@ def test_even_the_fingerprint_that_comes_out_as_zeros_makes_a_key(agent):
     # `of_agent` scrambles fingerprint[0] ^ salt and fingerprint[1] + 5·salt: both are 0 for this one
     prints = np.array([salt, -5 * salt % 2**32], np.uint32)
     key = np.asarray(of_agent(jnp.asarray(prints), jnp.int32(agent)))
-    assert key.tolist() == [1, 1]  # what `mark_used` makes of zeros, or the lines above did not find it
+    assert key.tolist() == [1, 1]  # zeros as changed by `mark_used`; anything else means that `prints` was wrong
 
 
 def test_neither_fingerprints_nor_keys_of_a_large_sample_are_zero():
@@ -179,7 +179,7 @@ def test_agents_have_keys_of_their_own():
     keys = keys_of_agents(prints[None], np.arange(num_agents, dtype=np.int32)[:, None])
     assert keys.shape == (num_agents, len(distinct), 2)
     numbers = np.concatenate([as_numbers(keys).reshape(-1), as_numbers(prints)])
-    assert len(np.unique(numbers)) == (num_agents + 1) * len(distinct)  # nor is a key somebody's fingerprint
+    assert len(np.unique(numbers)) == (num_agents + 1) * len(distinct)  # and no key equals a fingerprint
 
 
 def test_the_same_agent_and_observation_have_the_same_key():
@@ -194,18 +194,18 @@ NUM_COUNTED = 1 << 17
 
 
 def counting_observations():
-    """Observations that differ as little as can be: the numbers from 0 on, in the last bytes of 48."""
+    """Observations that differ as little as possible: the numbers from 0 on, in the last 4 of 48 bytes."""
     codes = np.zeros((NUM_COUNTED, 48), np.uint8)
     codes[:, -4:] = np.arange(NUM_COUNTED, dtype=">u4").view(np.uint8).reshape(-1, 4)
     return codes
 
 
 def check_bytes_are_uniform(words):
-    """Pearson's χ² of each byte: 255 degrees of freedom, so a mean of 255 and a deviation of √510 ≈ 23."""
+    """Pearson's χ² of each byte: 255 degrees of freedom, so a mean of 255 and a standard deviation of √510 ≈ 23."""
     for column in np.ascontiguousarray(words).view(np.uint8).reshape(len(words), -1).T:
         expected = len(words) / 256
         chi_square = np.sum((np.bincount(column, minlength=256) - expected) ** 2) / expected
-        assert abs(chi_square - 255) < 5 * math.sqrt(510)  # too even would be no chance either
+        assert abs(chi_square - 255) < 5 * math.sqrt(510)  # too even a distribution would not be random either
 
 
 def test_bytes_of_fingerprints_look_drawn_evenly():
@@ -228,7 +228,7 @@ def test_a_flipped_bit_flips_half_of_the_bits():
     flipped = np.packbits(bits[None] ^ np.eye(len(bits), dtype=np.uint8), axis=1)
     before, after = np.asarray(prints_of(base[None])), np.asarray(prints_of(flipped))
     num_changed = np.unpackbits((before ^ after).view(np.uint8), axis=1).sum(axis=1)
-    # 64 bits that change with a chance of ½: a mean of 32 and a deviation of 4
+    # 64 bits that each change with probability ½: a mean of 32 and a standard deviation of 4
     assert num_changed.mean() == pytest.approx(32, abs=5 * 4 / math.sqrt(len(bits)))
     assert num_changed.min() >= 10
     assert num_changed.max() <= 54

@@ -1,4 +1,4 @@
-"""Sharing where actions are forbidden is sharing over the others: what is forbidden might as well not exist."""
+"""Sharing with forbidden actions: the results are the same as if those actions did not exist."""
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +97,7 @@ def test_consulting_scores_the_allowed_actions_as_if_there_were_no_others(mode, 
 
 
 class TestAdvisor:
-    """Anybody's learners, with masks."""
+    """The Advisor with masks, for learners of any kind."""
 
     def advisor(self):
         advisor = Advisor(2, 4, Cons(start_episode=0, ask_scale=0.01))

@@ -1,4 +1,4 @@
-"""Counts of observations that are never met twice, calibrated by exact counts of the same states."""
+"""Counts of observations that never repeat exactly, checked against exact counts of the same states."""
 
 import dataclasses
 import functools
@@ -27,14 +27,14 @@ from tests.sharing.wandering import Wandering, counted, counts_of, looked_up, wa
 
 WAYS = (SimHashCounting(), CodebookCounting())
 NOISY = Wandering(noise=0.02)
-# of 3 numbers and 4 bits, from NumPy's generator with the seed of simhash.py
+# hyperplanes for 3 numbers and 4 bits, from NumPy's generator with the seed of simhash.py
 GOLDEN_NORMALS = [-0.24889825, -0.74809611, -0.19521227, 0.75429821]
 GOLDEN_OFFSETS = [1.62987626, 0.85104597, 0.75672853, -1.50835621]
 
 
 @functools.cache
 def calibration(way, noise, *, sees_others):
-    """Return how pseudo-counts rank visits, beside exact counts, and how often agents ask, relative to exact counts."""
+    """Return the rank correlation of pseudo-counts with exact counts, and the ratio of the resulting asking rates."""
     exact, noisy = wandered(Wandering(noise=noise, sees_others=sees_others), 80 if sees_others else 40)
     expected, counts = counts_of(ExactCounting(), exact)[0], counts_of(way, noisy)[0]
     shares = [float(jnp.mean(asking_probability(each[len(each) // 8 :], 0.5))) for each in (expected, counts)]
@@ -45,7 +45,7 @@ def calibration(way, noise, *, sees_others):
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("sees_others", [False, True], ids=["25 states", "625 states"])
 def test_noisy_floats_are_counted_as_the_states_behind_them(way, sees_others):
-    """Bounds are those of the issue; what was measured is in docs/decisions/0016."""
+    """The bounds are requirements; the measured values are in docs/decisions/0016."""
     rank, ratio = calibration(way, 0.02, sees_others=sees_others)
     assert rank >= 0.9
     assert 0.8 <= ratio <= 1.2
@@ -58,7 +58,7 @@ def test_a_codebook_bears_more_noise_than_hyperplanes():
 
 
 def slow_counts(codes, bits):
-    """Return the counts of SimHash, one visit after the other: codes [step, agent, env, code]."""
+    """Return SimHash's counts, computed one visit at a time: codes [step, agent, env, code]."""
     rows = np.asarray(codes, np.float64)
     num_steps, num_agents, num_envs, size = rows.shape
     first = next(step for step in range(num_steps) if step * num_agents * num_envs >= simhash.SETTLED)
@@ -93,14 +93,14 @@ def test_hashing_agrees_with_a_slow_count():
 def test_the_hyperplanes_stay_what_they_are_forever():
     normals, offsets = simhash.hyperplanes(3, 4)
     np.testing.assert_allclose(np.linalg.norm(normals, axis=0), 1, rtol=1e-6)
-    # as first drawn; other values would change what runs have counted
+    # as first drawn; different hyperplanes would invalidate the counts of existing runs
     np.testing.assert_allclose(normals[0], GOLDEN_NORMALS, rtol=1e-5)
     np.testing.assert_allclose(offsets, GOLDEN_OFFSETS, rtol=1e-5)
     assert np.array_equal(simhash.hyperplanes(3, 4)[0], normals)
 
 
 def slow_codebook(codes, size, radius):
-    """Return one agent's counts, with examples in a list: codes [visit, code]."""
+    """Return one agent's counts, with the codebook as a plain list: codes [visit, code]."""
     examples, counts, totals = [], [], []
     for number, code in enumerate(np.asarray(codes, np.float64)):
         seen = np.asarray(codes[: number + 1], np.float64)
@@ -150,7 +150,7 @@ def test_what_others_meet_does_not_count(way):
     following, _ = counted(way, state, seen, other, jnp.ones_like(other))
     np.testing.assert_array_equal(looked_up(way, following, seen, me), mine)
     assert int((looked_up(way, following, seen, other) - looked_up(way, state, seen, other)).min()) >= 1
-    # who is absent meets nothing
+    # the visits of absent agents (amounts of 0) change nothing
     unmoved, none = counted(way, following, seen, other, jnp.zeros_like(other))
     assert int(none.sum()) == 0
     assert all(map(np.array_equal, jax.tree.leaves(unmoved), jax.tree.leaves(following)))
@@ -213,7 +213,7 @@ def test_an_advisor_counts_floats_like_the_loop_and_survives(counting):
     sharing = Cons(start_episode=0, counting=counting)
     advisor, other = (Advisor(2, 5, sharing) for _ in range(2))
     asked = play(advisor, codes, 90)
-    assert sum(map(len, asked[80:])) < sum(map(len, asked[10:20]))  # exact counts would let both ask in every step
+    assert sum(map(len, asked[80:])) < sum(map(len, asked[10:20]))  # with exact counts, both would keep asking
     way = sharing.for_observations(2, np.float32).counter
     expected = counts_of(way, codes[:91])[0][90, :, 0]
     other.load_state_dict(advisor.state_dict())
@@ -255,7 +255,7 @@ def test_floats_choose_the_codebook_and_a_run_writes_it():
     smaller = TrainConfig(method="cons", env=whole.env, episodes=40, share={"codebook_size": 99})
     assert smaller.trainer().sharing.counter == CodebookCounting(99)
     assert TrainConfig(method="cons").resolved().share.counting == "exact"
-    # what a run began with stays: this one was written before floats had their own way to count
+    # a run keeps its way to count, such as this one from before floats had a default of their own
     begun = TrainConfig(method="cons", env=whole.env, episodes=40, share={"counting": "exact"}).resolved()
     assert TrainConfig.from_json(begun.to_json(), is_run=True).trainer().sharing.counter == ExactCounting()
 

@@ -1,4 +1,4 @@
-"""The fast mechanism beside a literal transcription of the paper: same action, messages and budgets, same draws."""
+"""The fast mechanism against a literal transcription of the paper: same draws, same actions, messages and budgets."""
 
 import copy
 import functools
@@ -21,7 +21,7 @@ from tests.sharing import oracle
 from tests.sharing.oracle import Rules
 
 NUM_SITUATIONS = 160
-NUM_KINDS = 3  # of observations, few so that agents have met each other's
+NUM_KINDS = 3  # number of different observations, small so that agents have met each other's
 
 CASES = {
     "paper, 3 agents": (3, 5, Cons(), Rules()),
@@ -74,16 +74,16 @@ CASES = {
 
 
 def situation(random, num_agents, num_actions):
-    """Agents in a random state of mind: rows of values of several kinds, unseen observations, empty purses."""
+    """Random agents: different kinds of values, some observations never met, some budgets spent."""
     scale = random.choice([0.1, 1.0, 5.0])
     values = random.normal(size=(num_agents, num_agents, num_actions)) * scale  # [teacher, student, action]
     values = values.astype(np.float32)
     for teacher, student in np.ndindex(num_agents, num_agents):
         kind = random.random()
         if kind < 0.1:
-            values[teacher, student] = values[student, student]  # thinks just as the student
+            values[teacher, student] = values[student, student]  # same values as the student
         elif kind < 0.2:
-            values[teacher, student] = random.integers(3)  # has no opinion
+            values[teacher, student] = random.integers(3)  # all actions are equal
         elif kind < 0.4:
             values[teacher, student] = np.round(values[teacher, student] * 2) / 2  # ties
     agents = []
@@ -179,7 +179,7 @@ def test_fast_mechanism_does_what_the_algorithms_say(case):
         assert answers_left.tolist() == [agent.answers_left for agent in agents]
         num_advised += sum(now.requests_left < old.requests_left for now, old in zip(agents, before, strict=True))
         num_unanswered += sum(has_asked and not told for has_asked, told in zip(asked, messages, strict=True))
-    assert num_compared > NUM_SITUATIONS / 2  # rounding decides the others, in large teams at times
+    assert num_compared > NUM_SITUATIONS / 2  # in the others, mostly of large teams, rounding decides
     assert num_advised > 20
     assert num_unanswered > 5 or any(word in case for word in ("release", "20", "anyone"))
 

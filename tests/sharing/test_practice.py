@@ -1,4 +1,4 @@
-"""Students who ask in some episodes and practise on their own in the others."""
+"""Students that ask in some episodes and practise on their own in the others."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ NUM_AGENTS, NUM_EPISODES = 5, 2_000
 
 
 def wants(mechanism, episodes, step=0):
-    """Who asks in these episodes, all of whose observations are new."""
+    """Which agents ask in these episodes, if all observations are new."""
     shape = (NUM_AGENTS, len(episodes))
     nothing, everywhere = jnp.zeros(shape, bool), jnp.ones(len(episodes), bool)
     situation = Situation(
@@ -32,7 +32,7 @@ def test_an_agent_asks_in_all_steps_of_an_episode_or_in_none():
     first, later = (wants(mechanism, episodes, step) for step in (0, 7))
     np.testing.assert_array_equal(first, later)
     np.testing.assert_allclose(first.mean(axis=1), 0.5, atol=0.05)  # every agent in about half of its episodes
-    assert len(np.unique(first, axis=0)) == NUM_AGENTS  # each in episodes of its own
+    assert len(np.unique(first, axis=0)) == NUM_AGENTS  # not the same episodes for any two agents
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, False), (1.0, True)])

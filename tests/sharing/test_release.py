@@ -1,4 +1,4 @@
-"""The release preset does what the authors' release does, point by point of what is known of it."""
+"""The release preset behaves as the authors' released code does, in every known detail."""
 
 import functools
 
@@ -16,12 +16,12 @@ from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Draws, Request, Teachers, answer_one
 
 NUM_ENVS = 8
-EPSILON = 0.05  # where the release stays after its first 2,000 episodes at most
+EPSILON = 0.05  # final value in the release, reached within its first 2,000 episodes
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def budget_spent_at_first_steps(world, mechanism, num_episodes, key):
-    """Replay the first steps of a whole run, teams' values being exchangeable; return what each agent spent."""
+    """Simulate the first steps of all episodes of a run with random values: (requests spent [agent], table)."""
     num_agents, num_actions = world.num_agents, world.num_actions
 
     def first_step(state, now):
@@ -51,7 +51,7 @@ def budget_spent_at_first_steps(world, mechanism, num_episodes, key):
 
 
 @pytest.mark.parametrize(
-    # estimates of an independent replay of first steps, and the length of the authors' runs
+    # the lengths of the authors' runs, and estimates from an independent simulation of first steps
     ("id", "num_episodes", "adhoc_requests", "ratio"),
     [("pgm-6ag", 80_000, 1556, 0.308), ("pgm-3ag", 100_000, 970, 0.361)],
 )
@@ -103,20 +103,20 @@ def test_only_negative_knowledge_moves_a_probability():
     _, student = exchange(RELEASE, *one_teacher((3.0, 0.0, -3.0)))
     third = 1 / 3
     worst = np.exp(-3) / (np.exp(3) + 1 + np.exp(-3))
-    # the best action stays where it was; the worst moves by τ = 0.6 towards what the teacher thinks
+    # the best action's probability stays; the worst action's moves by τ = 0.6 towards the teacher's
     np.testing.assert_allclose(student.modified, [third, third, third + 0.6 * (worst - third)], rtol=1e-5)
     expected = np.exp(np.asarray(student.modified) / 0.3)  # κ = 0.3
     np.testing.assert_allclose(student.policy_after, expected / expected.sum(), rtol=1e-5)
 
 
 def test_positive_knowledge_of_no_weight_still_costs_a_request():
-    # the teacher's worst action is no worse than the student thinks: only the positive test passes
+    # the student considers the teacher's worst action even worse, so only positive knowledge passes the test
     request, teachers = one_teacher((1.0, 0.0, 0.0), student=(0.5, -2.0, 0.5))
     _, student = exchange(RELEASE, request, teachers)
     np.testing.assert_array_equal(student.modified, student.policy_before)
     assert student.is_advised
     _, student = exchange(Cons(knowledge=Knowledge.NEGATIVE_ONLY), request, teachers)
-    assert not student.is_advised  # Algorithm 3 asks for a probability that changed
+    assert not student.is_advised  # Algorithm 3 requires a changed probability
 
 
 def test_a_teacher_that_never_saw_the_observation_is_silent():
@@ -146,12 +146,12 @@ def test_requests_come_at_first_steps_of_exploring_agents_only():
     for step, explores, asks in ((0, True, True), (0, False, False), (1, True, False)):
         shared = many_steps(RELEASE, step, explores)
         assert bool(shared.traffic.requests.sum() > 0) is asks
-    # P_ask(1) = 1/1.5, of 8,000
+    # P_ask(1) = 1/1.5, measured on 8,000 decisions
     assert many_steps(RELEASE, 0, True).traffic.requests.mean() == pytest.approx(2 / 3, abs=0.02)
 
 
 def test_agents_without_advice_explore_with_epsilon_squared():
-    # all of these agents are exploring (ε); with probability 1 − ε they are greedy all the same
+    # all of these agents are exploring (ε); with probability 1 − ε they act greedily nevertheless
     actions = many_steps(RELEASE, 1, True).actions
     assert (np.asarray(actions) == 0).mean() == pytest.approx(0.25, abs=0.02)
     assert (np.asarray(many_steps(Cons(), 1, True).actions) == 0).all()

@@ -1,4 +1,4 @@
-"""Algorithm 1, targeted exploration, and drawing by weight: by hand, and whatever the numbers are."""
+"""Algorithm 1 (targeted exploration) and drawing by weight: examples worked out by hand, and general properties."""
 
 import math
 
@@ -31,8 +31,8 @@ ALL_DRAWS = np.append(np.linspace(0, 1, 1000, endpoint=False), BEFORE_ONE).astyp
 
 
 def explored(policy, confidence):
-    """The actions that Algorithm 1 may take when it does not take the best, and how many it leaves out."""
-    # a `whether` of 1 is never drawn, but makes sure that the best action is not taken outright
+    """The actions that Algorithm 1 may draw if it does not simply take the best, and how many it excludes."""
+    # a `whether` of 1 is never drawn, but ensures that the best action is not taken directly
     drawn = explorations(floats(*policy), jnp.float32(confidence), np.ones_like(ALL_DRAWS), ALL_DRAWS)
     (num_excluded,) = set(drawn.num_excluded.tolist())
     assert not drawn.is_best.any()
@@ -84,7 +84,7 @@ def test_with_the_probability_of_confidence_the_best_action_is_taken():
     for whether, expected in ((0.0, True), (0.3999, True), (0.4, False), (BEFORE_ONE, False)):
         drawn = targeted_exploration(policy, jnp.float32(0.4), jnp.float32(whether), jnp.float32(BEFORE_ONE))
         assert drawn.is_best.item() is expected
-        assert drawn.action == (1 if expected else 2)  # 0 is left out, and the last draw goes to 2
+        assert drawn.action == (1 if expected else 2)  # 0 is excluded, and the largest draw falls on 2
         assert drawn.num_excluded == (0 if expected else 1)
 
 
@@ -99,7 +99,7 @@ def test_full_confidence_always_takes_the_best_and_none_never_outright():
     [(0.3, 0.844, 4, 1.0), (1.0, 0.256, 2, 0.685)],  # specification, A.3, step 7
 )
 def test_temperature_decides_how_sure_a_student_is(temperature, confidence, num_excluded, probability):
-    """A student of five actions that is certain of one still has to turn p̃ into a policy."""
+    """Even if p̃ is 1 for one of five actions and 0 for the rest, the new policy depends on the temperature."""
     policy = equations.boltzmann_policy(floats(0, 0, 1, 0, 0), temperature)
     sureness = equations.policy_confidence(policy).item()
     assert sureness == pytest.approx(confidence, abs=5e-4)
@@ -119,7 +119,7 @@ WHETHER, WHICH = (axis.reshape(-1) for axis in np.meshgrid(*GRID))
 
 
 def frequencies(policy, confidence):
-    """How often each action comes out over an even grid of both draws."""
+    """The share of each action over an even grid of both draws."""
     actions = explorations(policy, jnp.float32(confidence), WHETHER, WHICH).action
     return np.bincount(actions, minlength=len(policy)) / len(WHICH)
 
@@ -130,13 +130,13 @@ def test_actions_come_as_often_as_they_should(policy, confidence):
     policy = np.asarray(policy)
     size = len(policy)
     is_boundary = abs(confidence * (size - 1) - round(confidence * (size - 1))) < 1e-5
-    hypothesis.assume(not is_boundary or confidence == 0)  # rounding decides; boundaries have a test of their own
+    hypothesis.assume(not is_boundary or confidence == 0)  # rounding decides; boundaries have their own test
     num_excluded = max(math.ceil(confidence * (size - 1)), 1)
     left = policy.astype(float)
     left[np.argsort(policy, stable=True)[:num_excluded]] = 0
     expected = (1 - confidence) * left / left.sum()
     expected[np.argmax(policy)] += confidence
-    # a grid of N draws misses the length of an interval by at most 1/N
+    # a grid of N draws measures the length of an interval to within 1/N
     difference = np.abs(frequencies(policy, confidence) - expected)
     assert difference.max() <= 1 / NUM_WHETHER + 1 / NUM_WHICH
 
@@ -158,7 +158,7 @@ def test_the_worst_actions_are_never_explored(policy, confidence, whether, which
     [
         ((0, 1, 0, 3), 0.0, 1),
         ((0, 1, 0, 3), 0.2499, 1),
-        ((0, 1, 0, 3), 0.25, 3),  # 1 does not exceed ¼·4; the empty place between is skipped
+        ((0, 1, 0, 3), 0.25, 3),  # 1 does not exceed ¼·4; action 2 has no weight and is skipped
         ((0, 1, 0, 3), BEFORE_ONE, 3),
         ((0, 1, 3, 0), BEFORE_ONE, 2),
         ((1, 1, 2, 0, 0), 0.5, 2),

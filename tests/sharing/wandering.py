@@ -1,4 +1,4 @@
-"""A tiny world in two renderings of the same states: as whole numbers, and as floats with noise and unlike scales."""
+"""A tiny environment that shows the same states as whole numbers, or as noisy floats with different scales."""
 
 import functools
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Wanderers(NamedTuple):
 
 @dataclass(frozen=True)
 class Wandering(Environment):
-    """Agents on a square, more often near one corner; each is shown its own cell or, if `sees_others`, also the next's.
+    """Agents on a square that start mostly near one corner; each sees its cell and, if `sees_others`, another agent's.
 
-    `noise` is a standard deviation in cells; without it, observations are exact.
+    `noise` is a standard deviation in cells; if it is None, observations are exact.
     """
 
     noise: float | None = None
@@ -79,7 +79,7 @@ class Wandering(Environment):
 
 @functools.cache
 def wandered(world, num_rounds, num_envs=4, seed=0):
-    """Return what wanderers see in both renderings, [step, agent, env, code], if they move at random."""
+    """Return both kinds of observations, exact and noisy, of agents that move at random: [step, agent, env, code]."""
     exact = Wandering(sees_others=world.sees_others, num_agents=world.num_agents)
 
     def play(key):
@@ -100,13 +100,13 @@ def wandered(world, num_rounds, num_envs=4, seed=0):
 
 @functools.partial(jax.jit, static_argnums=0)
 def counted(way, state, codes, seats, amounts):
-    """Count visits [...], compiled."""
+    """Count visits [...] in compiled code."""
     return way.count(state, way.marks(codes), seats, amounts)
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def looked_up(way, state, codes, seats):
-    """Look visits up, compiled."""
+    """Look up visits in compiled code."""
     return way.lookup(state, way.marks(codes), seats)
 
 

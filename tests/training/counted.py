@@ -1,4 +1,4 @@
-"""Small states to save, numbered, and what tests of checkpoints look at."""
+"""Small numbered states to save, and helpers for the tests of checkpoints."""
 
 import numpy as np
 

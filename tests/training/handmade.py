@@ -1,4 +1,4 @@
-"""An environment in Python whose every step is known."""
+"""A Python environment in which every step is known in advance."""
 
 import numpy as np
 from gymnasium import spaces
@@ -6,7 +6,7 @@ from pettingzoo import ParallelEnv
 
 
 class Handmade(ParallelEnv):
-    """Two agents who see the time and their number. `first` leaves after two steps, and `second` ends the third."""
+    """Two agents that see the time and their number; `first` leaves after two steps, and `second` after the third."""
 
     metadata = {"name": "handmade"}  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-"""A small world in which actions are forbidden, and an agent comes and goes."""
+"""A small environment in which some actions are forbidden, and one agent comes and goes."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,12 +10,12 @@ import numpy as np
 from consmarl.environments.interface import Counters, Environment, Outcome
 
 NUM_AGENTS, NUM_ACTIONS, LIMIT = 3, 4, 6
-NEVER = 3  # an action that nobody is ever allowed
-FINE = 100.0  # what a forbidden action costs
+NEVER = 3  # an action that is never allowed
+FINE = 100.0  # the cost of a forbidden action
 
 
 def table():
-    """Return what is allowed in every step: bool [step + 1, agent, action]."""
+    """Return the allowed actions in every step: bool [step + 1, agent, action]."""
     allowed = np.random.default_rng(7).random((LIMIT + 1, NUM_AGENTS, NUM_ACTIONS)) < 0.6
     allowed[..., 1] |= ~allowed.any(axis=-1)
     allowed[..., NEVER] = False
@@ -30,12 +30,12 @@ ALLOWED = table()
 
 class Where(NamedTuple):
     num_steps: jax.Array
-    is_caught: jax.Array  # whether somebody did what is forbidden
+    is_caught: jax.Array  # whether any agent took a forbidden action
 
 
 @dataclass(frozen=True)
 class Turnstile(Environment):
-    """Agents see the step and who they are; an allowed action's number is its reward."""
+    """Agents see the step and their own number; the reward of an allowed action is its number."""
 
     id: str = "turnstile"
     num_agents: int = NUM_AGENTS

@@ -1,4 +1,4 @@
-"""An environment in a file of its own, so that other processes can import it: seeded, of varying length, and moody."""
+"""A seeded environment of varying length that can fail; in its own file, so that other processes can import it."""
 
 import os
 import signal
@@ -10,9 +10,9 @@ from pettingzoo import ParallelEnv
 
 
 class Moody(ParallelEnv):
-    """Two agents see noise and the time; an episode lasts 3 to 6 steps, as its seed has it.
+    """Two agents see noise and the time; an episode lasts 3 to 6 steps, depending on its seed.
 
-    Whether it fails, dies or sleeps in the third step is up to its mood; with seed 0, it is always calm.
+    Depending on `mood`, it fails, dies or sleeps in the third step; with seed 0, it never does.
     """
 
     metadata = {"name": "moody", "render_modes": ["rgb_array"]}  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""Acting and learning where actions have several dimensions, from exploration to files."""
+"""Acting and learning with actions of several dimensions, from exploration to files."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ AGENTS, ENVS, BRANCHES = 3, 400, 2
 
 @pytest.fixture
 def aim(unregistered):  # noqa: ARG001
-    """The probe by its name, as a plugin would register it."""
+    """The name of the probe, registered as a plugin would do it."""
     register_world("aim", Aim)
     return "aim"
 
@@ -54,7 +54,7 @@ def test_iql_finds_the_best_action_in_two_dimensions():
     state, _ = trainer.run(trainer.init(0), 120)
     played = trainer.evaluate(learner.parameters(state.learner), jax.random.key(1), 32)
     returns = played.batch.rewards.sum(axis=(0, 2))
-    # at most one bin off in a few of the 8 numbers of an episode; random actions bring −8 on average
+    # at most one bin off in a few of the 8 numbers of an episode; random actions return −8 on average
     assert float(returns.mean()) > -0.6
     assert played.batch.actions.shape == (2, 32, 2, 2)
 
@@ -90,7 +90,7 @@ def test_whether_to_explore_is_drawn_once_and_what_to_try_in_every_dimension(exp
         count = BINS - (is_masked and branch == 1)
         shares = np.bincount(tried[:, branch], minlength=BINS) / len(tried)
         assert (np.abs(shares[:count] - 1 / count) < 0.08).all()
-    # dimensions are drawn independently of each other: all pairs occur
+    # dimensions are drawn independently, so all pairs occur
     assert len({tuple(row) for row in tried.tolist()}) == BINS * (BINS - is_masked)
 
 
@@ -168,7 +168,7 @@ def assert_refuses_other_names(path):
 
 
 def test_environments_in_python_are_played_in_several_dimensions():
-    """Unlike agents: two numbers of a Box, and two choices of which the first has fewer."""
+    """The agents' spaces differ: a Box of two numbers, and a MultiDiscrete whose first dimension has fewer choices."""
     env = Knobs(spaces.Box(-1, 1, (2,), np.float32), spaces.MultiDiscrete([2, 3]))
     world = ForeignWorld(env, action_bins=3)
     trainer = PythonTrainer(

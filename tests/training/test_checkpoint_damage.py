@@ -1,4 +1,4 @@
-"""Checkpoints: a whole one is left, whatever happens to the writer, the disk or the files."""
+"""Checkpoints: a valid one remains, whatever happens to the writer, the disk or the files."""
 
 import os
 import resource
@@ -133,7 +133,7 @@ def test_a_file_that_the_system_refuses_to_let_grow_costs_nothing_either(tmp_pat
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_a_rename_that_fails_leaves_a_whole_checkpoint(tmp_path, monkeypatch, failing):
-    """Saving a number again renames three times: the old one aside, the new one in, the old one out of sight."""
+    """Replacing a checkpoint takes three renames: the old one aside, the new one into place, the old one hidden."""
     save_counted(tmp_path, 2)
     rename, calls = os.replace, []
 
@@ -166,7 +166,7 @@ def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path):
     sentence_of(error)
 
 
-# Forked from a process that has loaded JAX once and never started it, so that each death costs milliseconds.
+# Children are forked from a process that has imported JAX but not initialised it, so each death takes milliseconds.
 DIE_AT_EVERY_STEP = """
 import os, shutil, signal, sys
 from pathlib import Path
@@ -219,7 +219,7 @@ def test_death_before_any_step_of_saving_leaves_the_old_or_the_new(tmp_path, num
         save_counted(directory, 4, keep=2)
         assert names(directory) == [f"checkpoint-{each:09d}" for each in (restored.number, 4)]
     assert set(values) == {2, value}
-    assert values == sorted(values)  # once the new one is there, it stays
+    assert values == sorted(values)  # once the new one exists, it stays
     assert len(values) > 20
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved comes back bit for bit, and what does not fit is refused."""
+"""Checkpoints: states are restored bit for bit, and states that do not match are refused."""
 
 import ast
 import dataclasses
@@ -31,7 +31,7 @@ class Buffer:
 
 
 def everything():
-    """Return a state with every structure and dtype that a run has, and values that are easily lost."""
+    """Return a state with every structure and dtype that a run can have, and values that are easily altered."""
     return {
         "moments": Moments(jnp.asarray([0.1, -0.0, jnp.inf, jnp.nan], jnp.float32), jnp.uint32(2**32 - 1)),
         "buffer": Buffer(
@@ -139,7 +139,7 @@ def test_only_the_newest_are_kept(tmp_path):
 
 
 def test_the_one_just_saved_stays_even_below_others(tmp_path):
-    """As after a damaged newest checkpoint, when a run goes on from the one before."""
+    """This happens if the newest checkpoint is damaged and a run resumes from the one before."""
     save_counted(tmp_path, 30)
     save_counted(tmp_path, 20, keep=1)
     assert checkpoints.numbers(tmp_path) == [20, 30]

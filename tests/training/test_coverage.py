@@ -1,4 +1,4 @@
-"""The bonus for seeing more: counted by hand and by a slow version, and never in what is reported."""
+"""The bonus for newly seen cells: checked by hand and against a slow version, and never part of reported returns."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from consmarl.training.coverage import CoverageBonus, newly_seen
 
 
 def in_view_slowly(world, codes):
-    """Return the cells of the window around one agent's place."""
+    """Return the cells of the window around one agent."""
     row, column = int(codes[0]), int(codes[1])
     tall, wide = world.view[0] // 2, world.view[1] // 2
     return {
@@ -31,7 +31,7 @@ def path(world, cells):
 def test_only_what_comes_into_view_for_the_first_time_counts():
     world = consmarl.make("pgm-3ag")  # 8 × 9 cells, a window of 3 × 5
     walk = path(world, [(0, 0), (1, 0), (2, 0), (1, 0), (1, 1), (1, 1), (7, 8)])
-    # down: a row of three columns each; back: nothing; right: a column of the rows 0 to 2; stay: nothing; then 2 × 3
+    # down, twice: a row of 3 cells; back up: nothing; right: a column of 3 cells; stay: nothing; far corner: 2 × 3
     assert newly_seen(world, walk).tolist() == [3, 3, 0, 3, 0, 6]
 
 

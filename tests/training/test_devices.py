@@ -1,4 +1,4 @@
-"""Agents over several devices: the same results as on one, up to rounding."""
+"""Agents distributed over several devices: the same results as on one, up to rounding."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 from consmarl import UsageError
 from consmarl.learners.devices import agents_mesh
 
-# One process for all cases: loading JAX and drawing up its devices takes as long as compiling one of them.
+# One process for all cases: importing JAX and setting up its devices takes as long as compiling one case.
 PROGRAM = """
 import json, sys, jax
 jax.config.update("jax_num_cpu_devices", 2)
@@ -43,7 +43,7 @@ for name, (num_agents, method, weights, is_optimised) in json.loads(sys.argv[1])
                      for num_devices in (1, 2)]
 print(json.dumps(results))
 """
-CASES = {  # the first is evaluated as well
+CASES = {  # the first one is also evaluated
     "4 agents, as runs are optimised": (4, "iql", "separate", True),
     "3 agents": (3, "iql", "separate", False),
     "shared weights": (4, "iql", "shared", False),

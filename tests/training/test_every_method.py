@@ -1,11 +1,11 @@
-"""Every method in every world: it trains, is saved and goes on to the same bits, and its policy can be played.
+"""Every method in every environment: it trains, resumes from a checkpoint bit for bit, and its policy can be played.
 
-Compiling is all that this takes, so weights are drawn without it; the probes have learners begin as they really do.
-One environment for each method is enough while you work on the code: the other pairs are marked slow.
+Nearly all the time goes into compiling, so initial weights are drawn without it; the probes use the real ones.
+While you work on the code, one environment per method is enough: the other pairs are marked slow.
 
-What runs of the preset `paper` come to is kept in paper_runs.json, so that no change elsewhere changes them unnoticed.
-Only a world or a method that is new is a reason to write it again: CONSMARL_KEEP_PAPER_RUNS=1 does so, for the tests
-that are run with it.
+Results of runs with the preset `paper` are stored in paper_runs.json, so that no other change alters them unnoticed.
+Rewrite the file only for a new environment or method: with CONSMARL_KEEP_PAPER_RUNS=1, the results of the tests that
+are run are stored.
 """
 
 import functools
@@ -46,7 +46,7 @@ def small_run(method, env, **settings):
 
 
 def drawn(learner, key):
-    """Return a learner's first state with weights drawn by NumPy; none is negative, as squares in it must not be."""
+    """Return an initial state drawn by NumPy, without negative numbers, since it also contains mean squares."""
     rng = np.random.default_rng(int(jax.random.key_data(key)[-1]))
 
     def leaf(like):
@@ -62,7 +62,7 @@ def _weights_without_compiling(monkeypatch):
 
 
 def gist(run, state, report):
-    """Return what a run has come to, in a few numbers that hardly anything leaves as they are."""
+    """Summarise a run in a few numbers, which almost any change would alter."""
     learned = [np.abs(leaf).mean() for leaf in jax.tree.leaves(run.learner.parameters(state.learner))]
     numbers = {name: np.mean(values) for name, values in report.learning.items()}
     if not run.learner.is_on_policy:
@@ -72,7 +72,7 @@ def gist(run, state, report):
 
 
 def kept_paper_run(name, found):
-    """Return what a run of the preset `paper` came to when it was kept, keeping it first if that is asked for."""
+    """Return the stored summary of a run with the preset `paper`; store the given one first if that is requested."""
     kept = json.loads(PAPER_RUNS.read_text()) if PAPER_RUNS.exists() else {}
     if KEEPS_PAPER_RUNS:
         kept = dict(sorted((kept | {name: found}).items()))
@@ -81,7 +81,7 @@ def kept_paper_run(name, found):
 
 
 def pairs():
-    """Go through all pairs: each method has one world that is not slow, and each world at least one method."""
+    """Yield all pairs; of those not marked slow, each method has one, and each environment at least one."""
     worlds = world_ids()
     for number, method in enumerate(METHODS):
         for place, env in enumerate(worlds):
@@ -152,7 +152,7 @@ def test_a_teams_strategy_is_kept_with_its_own_episode():
         state, _ = run.run(state, ROUNDS)
         stored = state.replay.episodes
         slot = before % run.replay.capacity
-        # the first episode of a chunk is played by the policy that the chunk began with
+        # the first episode of a chunk is played with the policy from before the chunk
         first_seen = run.learner.spec.observations(stored.codes[:, slot, 0]).reshape(1, -1)
         chances = jax.nn.softmax(apply_perceptron(parameters.strategy_policy, first_seen))[0]
         drawn_with = chances[stored.notes.strategy[slot]]

@@ -1,4 +1,4 @@
-"""Exploration by its frequencies, and its state by hand."""
+"""Exploration: frequencies of actions, and hand-made states."""
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ def test_the_first_step_explores_as_often_as_it_should(exploration, rate):
 def test_a_team_that_draws_as_one_explores_at_one_moment_with_one_action(share):
     choice = chosen(EpsilonGreedyTogether(share), 0.3)
     first, second = choice.is_exploring[:2]
-    # drawn as one, both explore with probability 0.3; each for itself, 0.09
+    # with a common draw, both explore with probability 0.3; with separate draws, 0.09
     assert float((first & second).mean()) == pytest.approx(share * 0.3 + (1 - share) * 0.09, abs=0.025)
     is_same = (choice.actions[0] == choice.actions[1])[first & second]
     expected = (share * 0.3 + (1 - share) * 0.09 / 4) / (share * 0.3 + (1 - share) * 0.09)
@@ -101,5 +101,5 @@ def test_a_policy_is_drawn_from_as_often_as_it_says(epsilon):
     logits = np.array([0.0, 3.0, 1.0, 2.0])
     expected = (1 - epsilon) * np.exp(logits) / np.exp(logits).sum() + epsilon / 4
     shares = np.bincount(np.asarray(choice.actions).ravel(), minlength=4) / choice.actions.size
-    np.testing.assert_allclose(shares, expected, atol=0.02)  # four standard errors of 12,000 draws at most
+    np.testing.assert_allclose(shares, expected, atol=0.02)  # at least four standard errors of 12,000 draws
     assert not choice.is_exploring.any()

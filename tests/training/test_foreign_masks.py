@@ -1,4 +1,4 @@
-"""Others' environments in Python: masks as PettingZoo has them, unlike agents, and agents that come and go."""
+"""Third-party Python environments: PettingZoo's masks, agents with different spaces, and agents that come and go."""
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ from tests.training.masked import ALLOWED, LIMIT, Turnstile
 
 
 class Unlike(ParallelEnv):
-    """`big` sees three numbers and has four actions; `small` sees one, has two, and is away in steps 2 and 3."""
+    """`big` sees three numbers and has four actions; `small` sees one, has two, and is absent in steps 2 and 3."""
 
     metadata = {"name": "unlike"}  # noqa: RUF012
     max_cycles = 6
@@ -38,7 +38,7 @@ class Unlike(ParallelEnv):
         return spaces.Discrete(4 if agent == "big" else 2, start=10)
 
     def _mask(self, agent):
-        """`big` may not do what has the number of the step, `small` has one choice in even steps."""
+        """`big` may not take the action numbered step mod 4; `small` has only one choice in even steps."""
         if agent == "big":
             return np.array([number != self.time % 4 for number in range(4)], np.int8)
         return np.array([1, self.time % 2], np.int8)
@@ -78,16 +78,16 @@ def test_masks_are_read_as_pettingzoo_has_them(how):
     assert step.allowed.tolist() == [[True, False, True, True], [True, True, False, False]]
     away = world.step(np.array([0, 1], np.int32))
     assert away.allowed[1].tolist() == [False] * 4
-    assert away.codes[1].tolist() == [1, 0, 0]  # what it saw last
+    assert away.codes[1].tolist() == [1, 0, 0]  # its last observation
     world.step(np.array([0, 3], np.int32))
-    assert world.env.received[-1] == {"big": 10}  # whoever is not there is not asked
+    assert world.env.received[-1] == {"big": 10}  # an absent agent gets no action
     back = world.step(np.array([0, 0], np.int32))
     assert back.allowed[1].tolist() == [True, False, False, False]
     assert (back.rewards[0], back.rewards[1]) == (1.0, 0.0)
 
 
 def test_whoever_plays_to_the_limit_might_have_gone_on():
-    """An end for want of time can be followed by a value, so that the last masks are kept."""
+    """If an episode ends by its time limit, a value may follow, so the last masks are kept."""
     world = ForeignWorld(Unlike())
     world.reset(0)
     for _ in range(6):
@@ -128,7 +128,7 @@ def test_masks_of_another_length_are_refused():
 
 
 def test_a_world_of_ours_tells_its_masks_as_pettingzoo_has_them():
-    """There and back: what our world forbids is what the adapter reads off its infos."""
+    """Round trip: the adapter reads from the infos exactly the masks of our environment."""
     world = ForeignWorld(WorldParallelEnv(Turnstile()), episode_limit=LIMIT)
     world.reset(0)
     for step in range(LIMIT - 1):

@@ -1,4 +1,4 @@
-"""Others' environments as worlds: what is seen and done in them, and what cannot be learned in is refused."""
+"""Third-party environments: observations, actions and ends of episodes, and refusal of those that are unsuitable."""
 
 import dataclasses
 import os
@@ -46,7 +46,7 @@ def test_a_world_of_ours_can_be_named_as_anybodys():
 
 
 class Choosing(Handmade):
-    """The same with spaces of one's choice."""
+    """The same environment, with the given spaces."""
 
     max_cycles = 7
 
@@ -101,7 +101,7 @@ class Nobody(Handmade):
 
 @pytest.fixture
 def handmade(monkeypatch, tmp_path):
-    """Modules that can be imported: environments by hand, and two that cannot be loaded."""
+    """Modules to import: one with hand-made environments, and two whose import fails."""
     module = types.ModuleType("handmade")
     module.endless, module.nobody, module.constant, module.dict, module.system = Handmade, Nobody, 5, dict, os.system
     module.elsewhere = nothing
@@ -205,7 +205,7 @@ def test_the_warehouse_never_ends_by_its_task():
 
 
 class Pair(gymnasium.Env):
-    """A Gymnasium environment of tuples, with one reward for the team."""
+    """A Gymnasium environment with tuples of spaces, and one reward for the team."""
 
     action_space = spaces.Tuple((spaces.Discrete(2), spaces.Discrete(3)))
     observation_space = spaces.Tuple((spaces.Discrete(2), spaces.Box(0, 1, (3,))))

@@ -1,4 +1,4 @@
-"""The loop: order of events, counts, and that bits do not depend on how a run is cut into chunks."""
+"""The loop: order of events, counts, and results that do not depend on how a run is divided into chunks."""
 
 import functools
 
@@ -13,7 +13,7 @@ from consmarl.training.exploration import EpsilonZGreedy
 from consmarl.training.loop import Trainer
 
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
-# Every number of rounds is compiled anew, so that the tests keep to these two and to single rounds.
+# Each number of rounds is compiled separately, so the tests use only these two and single rounds.
 WHOLE, HALF = 12, 6
 
 
@@ -79,7 +79,7 @@ def test_epsilon_falls_with_the_steps_really_played():
 
 
 def test_stored_episodes_are_those_the_world_plays():
-    """Replay every stored episode's actions through the world's own functions."""
+    """Check the moves, step counts and rewards of every stored episode against the rules of the environment."""
     run = trainer(4)
     state, report = run.run(run.init(5), 3)
     stored = jax.device_get(state.replay.episodes)
@@ -91,7 +91,7 @@ def test_stored_episodes_are_those_the_world_plays():
         np.testing.assert_array_equal(cells[:, 1:], expected)
         np.testing.assert_array_equal(stored.codes[:, slot, : length + 1, 2], np.tile(np.arange(length + 1), (3, 1)))
         assert not stored.rewards[:, slot, length:].any()
-        assert (stored.rewards[:, slot, :length] != 0).all()  # every step costs
+        assert (stored.rewards[:, slot, :length] != 0).all()  # every step has a cost
         assert stored.terminated[slot] or length == WORLD.episode_limit
     np.testing.assert_allclose(report.returns[0, 0], stored.rewards[:, 0].sum(axis=1), rtol=1e-5)
     assert report.counters.per_agent["gold_mined"].shape == (3, 4, 3, 1)

@@ -44,7 +44,7 @@ SPEC = TeamSpec.of(WORLD)
 
 
 def some_masks(seed, *shape):
-    """Draw masks with something allowed in every row."""
+    """Draw masks with at least one allowed action in every row."""
     allowed = np.random.default_rng(seed).random(shape) < 0.5
     allowed[..., -1] |= ~allowed.any(axis=-1)
     return jnp.asarray(allowed)
@@ -69,7 +69,7 @@ EXPLORATIONS = [
 def test_no_exploration_takes_what_is_forbidden(exploration):
     shape = (3, 200, 5)
     state = exploration.begin(*shape[:2])
-    for number in range(4):  # several steps, so that runs come to where their action is forbidden
+    for number in range(4):  # several steps, so that some runs reach a step where their action is forbidden
         key_scores, key_choose = jax.random.split(jax.random.key(number))
         allowed = some_masks(number, *shape).at[2, :50].set(False)  # absent
         among = choices(allowed)
@@ -121,7 +121,7 @@ def test_a_masked_policy_is_that_over_the_allowed_actions():
 
 
 def test_what_follows_is_the_best_of_what_is_allowed():
-    """The oracle looks at every step by itself."""
+    """Compares with a slow version that goes step by step."""
     rng = np.random.default_rng(1)
     values, online = rng.normal(size=(2, 5, 7, 4)).astype(np.float32)
     actions, allowed = rng.integers(0, 4, (5, 7)), np.array(some_masks(2, 5, 7, 4))
@@ -139,7 +139,7 @@ def test_what_follows_is_the_best_of_what_is_allowed():
 
 
 def batch_of(num_episodes=5, **changes):
-    """Return episodes in the world above, as if played by somebody."""
+    """Return random episodes with the masks of `Turnstile`."""
     rng = np.random.default_rng(5)
     allowed = jnp.broadcast_to(
         jnp.asarray(ALLOWED).swapaxes(0, 1)[:, None], (NUM_AGENTS, num_episodes, *ALLOWED.shape[::2])
@@ -172,7 +172,7 @@ LEARNERS = {
 
 
 def loved(networks, action, amount=1000.0):
-    """Return networks that value an action above all else, whatever they are: the last bias of their heads."""
+    """Return networks, of any kind, that value one action far above all others, by the bias of their heads."""
 
     def raised(path, leaf):
         name = jax.tree_util.keystr(path)
@@ -184,7 +184,7 @@ def loved(networks, action, amount=1000.0):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_no_learner_bootstraps_from_what_is_forbidden(name):
-    """To love an action that nobody may take changes no loss; where nothing is forbidden, it does."""
+    """A huge value of a forbidden action does not change the loss; if nothing is forbidden, it does."""
     learner = LEARNERS[name]
     state = learner.init(jax.random.key(0))
     update = jax.jit(lambda state, batch: learner.update(state, batch, jax.random.key(1))[1]["loss"])
@@ -211,7 +211,7 @@ def test_an_absent_agent_learns_nothing_from_the_step(name):
     here = update(batch._replace(rewards=jnp.where(was_there, 50.0, batch.rewards)))
     np.testing.assert_array_equal(elsewhere["loss"], expected["loss"])
     assert not np.allclose(here["loss"], expected["loss"])
-    gone = update(batch._replace(allowed=batch.allowed.at[1].set(False)))  # agent 1 was never there
+    gone = update(batch._replace(allowed=batch.allowed.at[1].set(False)))  # agent 1 was never present
     assert jnp.isfinite(gone["loss"]).all()
     assert float(gone["loss"][1]) == 0
 
@@ -219,7 +219,7 @@ def test_an_absent_agent_learns_nothing_from_the_step(name):
 def test_nothing_follows_for_an_agent_that_leaves():
     learner, batch = LEARNERS["iql"], batch_of()
     own = batch._replace(allowed=batch.allowed[2])
-    # agent 2 is absent in steps 2 and 3, so that its step 1 is final, and so is every step before an absence
+    # agent 2 is absent in steps 2 and 3: nothing follows step 1, like every step before an absence
     np.testing.assert_array_equal(learner.continues(own)[:, 0], [1, 0, 0, 1, 1, 0])
     np.testing.assert_array_equal(learner.counted(own)[:, 0], [1, 1, 0, 0, 1, 1])
     np.testing.assert_array_equal(learner.counted(own)[:, 3], [1, 1, 0, 0, 0, 0])  # three steps were played
@@ -245,7 +245,7 @@ def trainer_of(sharing=None, **changes):
 
 
 class TestATeamThatShares:
-    """CONS at work where actions are forbidden: played, recorded and learned from."""
+    """CONS with forbidden actions: playing, recording and learning."""
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -1,4 +1,4 @@
-"""Programs that outlive the process. Those here are tiny: what counts is whether they are traced anew."""
+"""Compiled programs stored on disk. Those here are tiny: the tests check whether they are traced again."""
 
 import dataclasses
 import itertools
@@ -35,10 +35,10 @@ def traced():
 
 @pytest.fixture
 def program(traced):
-    """Return a way to make the program anew, as another process would."""
+    """Return a function that creates the program afresh, as another process would."""
 
     def anew():
-        def scaled(schedule, state):  # another function each time: JAX remembers what it has traced
+        def scaled(schedule, state):  # a new function each time, because JAX remembers traced ones
             traced.append(schedule)
             return {name: value * schedule.start for name, value in state.items()}
 
@@ -87,7 +87,7 @@ def test_a_damaged_program_is_compiled_anew_without_a_word(shelf, program, trace
     assert program()(SCHEDULE, state())["weights"][2] == 2.0
     assert len(traced) == 2
     program()(SCHEDULE, state())
-    assert len(traced) == 2  # it has been replaced
+    assert len(traced) == 2  # the damaged file was replaced
     assert capfd.readouterr() == ("", "")
 
 
@@ -111,13 +111,13 @@ def test_programs_used_last_are_kept(tmp_path):
     for number, name in enumerate("abc"):
         shelf.put(name, os.urandom(1000))
         os.utime(tmp_path / f"{name}.program", (number, number))
-    assert shelf.get("a") is not None  # which makes it the newest
+    assert shelf.get("a") is not None  # which marks it as the most recently used
     dataclasses.replace(shelf, most_bytes=2500).put("d", os.urandom(1000))
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["a", "d"]
 
 
 def test_a_program_that_jax_has_read_from_its_own_cache_is_not_written(shelf, program):
-    jax.config.update("jax_enable_compilation_cache", True)  # it could not be run: functions that it calls are lost
+    jax.config.update("jax_enable_compilation_cache", True)  # such a program would lack functions that it calls
     assert program()(SCHEDULE, state())["weights"][2] == 2.0
     assert list(shelf.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""The loop in Python: event for event the compiled one, and others' environments through it."""
+"""The loop in Python: equivalent to the compiled one, and able to train in third-party environments."""
 
 import functools
 import json
@@ -23,12 +23,12 @@ from consmarl.training.loop import Trainer
 from consmarl.training.python_loop import PythonTrainer
 from tests.training.handmade import Handmade
 
-# The mine and simple_spread have equal shapes and sizes, so that what was compiled for one serves the other.
+# The mine and simple_spread have equal shapes and sizes, so that they share compiled programs.
 HIDDEN_SIZE, SIZES = 4, dict(batch_episodes=2, replay_episodes=8, warmup_steps=40)
 
 
 class FixedMine(GoldMiner):
-    """A mine without chance, so that two loops can be held against each other."""
+    """A mine without randomness, so that the two loops can be compared."""
 
     def generate_layout(self, key):
         del key
@@ -36,7 +36,7 @@ class FixedMine(GoldMiner):
 
 
 def both_trainers(num_envs):
-    """Return the compiled loop and the one in Python, of the same world, learner and exploration."""
+    """Return the compiled loop and the one in Python, with the same environment, learner and exploration."""
     world = FixedMine(
         grid=(1, 4), num_agents=2, num_mines=1, num_piles=1, mining_steps=1, stones_per_pile=2, view=(1, 3),
         episode_limit=15,
@@ -57,8 +57,8 @@ def test_a_world_of_ours_trains_in_python_as_it_does_compiled(num_envs):
     )
     for name in ("num_steps", "has_learned"):
         np.testing.assert_array_equal(getattr(python_report, name), getattr(report, name), err_msg=name)
-    np.testing.assert_allclose(python_report.epsilon, report.epsilon, rtol=1e-6)  # two programs round as they like
-    np.testing.assert_allclose(python_report.returns, report.returns, rtol=1e-6)  # sums, in two orders
+    np.testing.assert_allclose(python_report.epsilon, report.epsilon, rtol=1e-6)  # two programs may round differently
+    np.testing.assert_allclose(python_report.returns, report.returns, rtol=1e-6)  # sums, in different orders
     jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-5),
                  (python_state.learner, python_report.learning), (state.learner, report.learning))  # fmt: skip
     assert int(python_state.num_env_steps) == int(state.num_env_steps)
@@ -83,7 +83,7 @@ def test_a_world_of_ours_trains_in_python_as_it_does_compiled(num_envs):
 
 @dataclass(frozen=True)
 class Scripted(Learner):
-    """In step t the agent i does (t + i) mod 3; learning counts updates."""
+    """In step t, agent i takes action (t + i) mod 3; learning only counts updates."""
 
     spec: TeamSpec
 
@@ -123,17 +123,18 @@ def test_an_agent_that_leaves_early_and_an_early_end_are_stored_as_they_were(end
     state, report = trainer.run(trainer.init(0), 2)
     stored = jax.device_get(state.replay.episodes)
     for slot in range(2):
-        assert stored.codes[0, slot].tolist() == [[0, 0], [1, 0], [2, 0], [2, 0], [0, 0], [0, 0]]  # gone: the last one
+        # `first` leaves after two steps: in the third, its last observation is repeated, and its action is 0
+        assert stored.codes[0, slot].tolist() == [[0, 0], [1, 0], [2, 0], [2, 0], [0, 0], [0, 0]]
         assert stored.codes[1, slot].tolist() == [[0, 1], [1, 1], [2, 1], [3, 1], [0, 0], [0, 0]]
-        assert stored.actions[:, slot].tolist() == [[0, 1, 0, 0, 0], [1, 2, 0, 0, 0]]  # gone: nothing, which is 0
+        assert stored.actions[:, slot].tolist() == [[0, 1, 0, 0, 0], [1, 2, 0, 0, 0]]
         assert stored.rewards[:, slot].tolist() == [[0.5, 1.0, 0.0, 0.0, 0.0], [0.5, 1.0, 1.5, 0.0, 0.0]]
     assert stored.num_steps.tolist() == [3, 3, 0, 0]
     assert stored.terminated.tolist() == [ends_by == "termination"] * 2 + [False] * 2
-    # spaces begin at 0 and at 1, and who is gone is not asked
+    # action spaces start at 0 and at 1, and an agent that has left gets no action
     assert env.received[:3] == [{"first": 0, "second": 2}, {"first": 1, "second": 3}, {"second": 1}]
     assert report.returns.tolist() == [[[1.5, 3.0]]] * 2
     assert report.num_steps.tolist() == [[3], [3]]
-    assert report.has_learned.tolist() == [[False], [True]]  # 5 steps do not exceed the warm-up, 10 do
+    assert report.has_learned.tolist() == [[False], [True]]  # one episode's 5 steps do not exceed the warm-up, 10 do
     assert report.learning["loss"].tolist() == [[[0.0]], [[1.0]]]
     assert (int(state.num_env_steps), int(state.num_rounds), int(state.learner)) == (6, 2, 1)
 
@@ -165,7 +166,7 @@ def without_seconds(path):
 FOREIGN = {
     "mpe2": ("pettingzoo:mpe2.simple_spread_v3", ("max_cycles=15", "N=2"), {}),
     "lbforaging": ("lbforaging:Foraging-5x5-2p-1f-v3", ("max_episode_steps=12",), {}),
-    # in two processes, and across the episode in which somebody joins
+    # with two environments, and past the episode in which a newcomer joins
     "rware": ("rware:rware-tiny-2ag-v2", ("max_steps=15",), dict(num_envs=2, join=8, newcomers=(1,))),
 }
 

@@ -1,4 +1,4 @@
-"""The ring of episodes against a plain list."""
+"""The ring buffer of episodes against a plain deque."""
 
 from collections import deque
 
@@ -15,7 +15,7 @@ REPLAY = Replay(num_agents=2, episode_limit=3, observation_size=4, code_dtype=np
 
 
 def episodes(first, count):
-    """Episodes that can be told apart: everything in episode k is k."""
+    """Distinguishable episodes: all numbers in episode k are k."""
     numbers = jnp.arange(first, first + count)
     return EpisodeBatch(
         codes=jnp.broadcast_to(numbers[None, :, None, None], (2, count, 4, 4)).astype(jnp.uint8),

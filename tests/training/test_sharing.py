@@ -1,4 +1,4 @@
-"""Sharing in the loop: it changes how agents act and nothing else, survives interruption, and can be watched."""
+"""Sharing in the loop: it only changes how agents act, survives interruption, and can be recorded."""
 
 import dataclasses
 import functools
@@ -27,7 +27,7 @@ WORLD = consmarl.make("pgm-3ag", **SMALL)
 SIZES = dict(replay_episodes=12, batch_episodes=4, warmup_steps=40)
 BUSY = Cons(start_episode=3, ask_scale=0.05, budget_requests=60, budget_answers=70)
 REMEMBERING = dataclasses.replace(BUSY, teacher_memory=TeacherMemory.HISTORY, budget_requests=200, budget_answers=400)
-CHUNK = 6  # rounds; always as many, because every other number is compiled anew
+CHUNK = 6  # rounds; always the same number, because each one is compiled separately
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def trainer(sharing, num_envs=2, **settings):
 
 @functools.cache
 def played(sharing, *, is_recording=False, **settings):
-    """Two chunks: the state after them, and their reports as one."""
+    """Run two chunks: the final state, and their concatenated reports."""
     run = trainer(sharing, **settings)
     state, reports = run.init(1), []
     for _ in range(2):
@@ -66,14 +66,14 @@ def test_without_exchange_sharing_is_bit_for_bit_iql(silent):
     alone, _ = played(NoSharing())
     together, _ = played(silent)
     assert equal(alone, together._replace(sharing=()))
-    assert int(together.sharing.table.num_filled) > 0  # it did count
+    assert int(together.sharing.table.num_filled) > 0  # visits were counted
 
 
 def test_sharing_begins_after_its_start_and_changes_what_agents_do():
     state, report = played(BUSY)
     assert not equal(state.learner.online, played(NoSharing())[0].learner.online)
     advised = report.sharing["advised"]  # [round, agent, env]
-    assert (advised[:2] == 0).all()  # episodes 0 to 3: it begins after episode 3
+    assert (advised[:2] == 0).all()  # episodes 0 to 3: sharing starts after episode 3
     assert (advised[2:5].sum(axis=(1, 2)) > 0).all()
 
 
@@ -85,7 +85,7 @@ def test_budgets_are_what_was_given_less_what_was_used():
     assert traffic["answers"].sum() == traffic["taught"].sum()
     assert (report.sharing["requests_left"] >= 0).all()
     assert (report.sharing["answers_left"] >= 0).all()
-    assert traffic["taught"].max() == 70  # somebody's was used up, and not exceeded
+    assert traffic["taught"].max() == 70  # one agent's budget was used up, and not exceeded
 
 
 def test_counts_are_those_of_the_observations_played():
@@ -112,7 +112,7 @@ def test_the_table_grows_between_chunks_and_no_bit_depends_on_it(tmp_path):
     reference, _ = played(BUSY)
     assert equal(state._replace(sharing=state.sharing[1:]), reference._replace(sharing=reference.sharing[1:]))
     (tmp_path / "checkpoint-000000002" / "manifest.json").unlink()
-    # the newest is damaged; the one before has a larger table than a run begins with
+    # the newest checkpoint is damaged; the one before has a larger table than a new run
     restored = checkpoints.restore(tmp_path, functools.partial(small.init, 1))
     assert restored.number == 1
     assert restored.state.sharing.table.num_places == sizes[1]
@@ -145,7 +145,7 @@ def test_recording_changes_nothing_and_tells_all():
 
 
 class FixedStart(GoldMiner):
-    """Seeds of the two loops mean different layouts, so there is one only."""
+    """A single layout, because the same seed gives different layouts in the two loops."""
 
     def generate_layout(self, key):
         del key
@@ -162,7 +162,7 @@ def test_a_world_of_ours_shares_in_python_as_it_does_compiled(sharing, counting)
     world = FixedStart(num_agents=3, num_mines=1, num_piles=2, **SMALL)
     foreign = ForeignWorld(WorldParallelEnv(world), episode_limit=world.episode_limit)
     learner = IQL(TeamSpec.of(foreign), hidden_size=8, target_every_updates=5)
-    # before learning begins: after it, weights agree but for rounding, which a draw may fall on
+    # no learning, after which weights would agree only up to rounding, and a draw could turn out differently
     waiting = SIZES | dict(warmup_steps=10_000)
     # floats and whole numbers have different defaults
     sharing = dataclasses.replace(sharing, counting=counting)
@@ -192,4 +192,4 @@ def test_what_teachers_remember_is_gone_with_the_episode_so_that_a_resumed_run_g
     resumed, _ = run.run(checkpoints.restore(tmp_path, functools.partial(run.init, 1)).state, CHUNK)
     assert equal(whole, resumed)
     assert report.sharing["advised"].sum() > 0
-    assert not equal(whole.learner.online, played(BUSY)[0].learner.online)  # it matters what they remember
+    assert not equal(whole.learner.online, played(BUSY)[0].learner.online)  # their memory makes a difference

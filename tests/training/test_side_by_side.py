@@ -1,4 +1,4 @@
-"""Several environments in Python at once: in one process and in several, the same episodes bit for bit."""
+"""Several Python environments side by side: one process or several play the same episodes, bit for bit."""
 
 import dataclasses
 import os
@@ -36,7 +36,7 @@ def config(**others):
 
 
 def is_there(pid):
-    """Whether a process runs, or waits to be asked how it ended."""
+    """Whether a process is running, or is a zombie whose exit status has not been read."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -74,7 +74,7 @@ def test_two_processes_play_what_one_plays(in_one, in_two):
 
 
 def test_every_episode_is_what_it_would_be_alone(in_one):
-    """Each is played again by itself, from its seed and with the actions that were stored."""
+    """Replay each episode in an environment of its own, with its seed and the stored actions."""
     _, (state, report, _) = in_one
     stored, seeds = state.replay.episodes, report.counters.team["info_seed"].astype(int).ravel()
     assert len(set(seeds.tolist())) == 16
@@ -103,7 +103,7 @@ def test_a_round_learns_as_often_as_it_plays(in_one):
     assert report.has_learned.all()
     assert (int(state.num_rounds), int(state.num_env_steps)) == (4, int(report.num_steps.sum()))
     assert int(state.replay.num_added) == 4 * NUM_ENVS
-    assert evaluated.batch.num_steps.shape == (NUM_ENVS + 2,)  # the last round of an evaluation is not a whole one
+    assert evaluated.batch.num_steps.shape == (NUM_ENVS + 2,)  # the last round of this evaluation is incomplete
 
 
 def test_evaluations_begin_alike_however_many_are_played_at_once(in_one):
@@ -121,16 +121,16 @@ def test_numbers_in_infos_become_counters_with_harmless_names(in_one):
     assert [each.name for each in trainer.world.metrics] == names
     assert [each.title for each in trainer.world.metrics] == ["Hits", "Seed", "B odd name  b", "Loss"]
     row = row_of(report)
-    # the last value in an episode, summed over agents, averaged over episodes
+    # an episode's last value, summed over agents and averaged over episodes
     assert row["info_hits"] == round(float(report.counters.per_agent["info_hits"].sum(axis=-1).mean()), 6)
     assert (row["info__b_odd_name__b_"], row["info_loss"]) == (0.5, 2.0)
-    assert trainer.metrics.counters(row)[-1].name == "info_loss"  # and not one of learning's
+    assert trainer.metrics.counters(row)[-1].name == "info_loss"  # and not the learner's loss
 
 
 def test_workers_know_nothing_of_jax_nor_of_the_terminal(in_two):
     for pid in in_two[0].copies.pids:
         assert "jaxlib" not in Path(f"/proc/{pid}/maps").read_text()
-        assert os.getpgid(pid) != os.getpgid(0)  # so that Ctrl-C is not for them
+        assert os.getpgid(pid) != os.getpgid(0)  # so that Ctrl-C does not reach them
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_processes_end_with_the_one_that_started_them_even_in_the_middle_of_a_st
 
 
 def is_running(pid):
-    """Whether a process that is not our child runs; nobody may be there to bury it."""
+    """Whether a process that is not our child is running; zombies, which may never be reaped, do not count."""
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -205,7 +205,7 @@ def test_what_cannot_be_made_in_another_process_is_played_here():
 
 
 def test_continuous_actions_are_the_same_in_other_processes():
-    """The bins are part of the settings that another process is told."""
+    """The bins are among the settings that are passed to other processes."""
     continuous = foreign_world(
         "pettingzoo:mpe2.simple_spread_v3", continuous_actions=True, action_bins=3, episode_limit=4
     )

@@ -1,4 +1,4 @@
-"""Teachers in a student's place: whatever they remember, they see what the student sees with networks of their own."""
+"""Teachers in a student's situation: with any kind of memory, their own networks judge the student's observation."""
 
 import functools
 
@@ -24,7 +24,7 @@ NUM_STEPS, NUM_ENVS = 9, 4
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def asked_and_expected(learner, remember, requests, codes, before, after, last_actions):
-    """Every teacher's values for requests, and what its own network says of the student's place: two arrays."""
+    """Every teacher's answers to requests, and the values that its own network computes there: two arrays."""
     parameters = learner.parameters(learner.init(jax.random.key(0)))
     num_agents, num_envs, size = codes.shape
     teachers = Teachers(learner, parameters, remember, jax.random.key(3))
@@ -38,7 +38,7 @@ def asked_and_expected(learner, remember, requests, codes, before, after, last_a
             TeacherMemory.STUDENT_AFTER_STEP: after[student, env],
             TeacherMemory.OWN: before[teacher, env],
         }[remember]
-        # the teacher acts for itself in a team whose every member is in the student's place
+        # the teacher acts in a team in which every agent is in the student's situation
         everybody = jnp.broadcast_to(hidden, (num_agents, 1, len(hidden)))
         seen = jnp.broadcast_to(codes[student, env], (num_agents, 1, size))
         did = jnp.full((num_agents, 1), last_actions[student, env])
@@ -63,11 +63,11 @@ def test_teachers_look_at_the_students_place(remember, weights):
     last_actions = np.array([[0, 1], [2, -1], [3, 4]], np.int32)
     asked, expected = asked_and_expected(learner, remember, ((2, 1), (0, 0)), codes, before, after, last_actions)
     np.testing.assert_allclose(asked, expected, rtol=1e-5, atol=1e-6)
-    assert len({row.tobytes() for row in np.asarray(asked).reshape(6, -1)}) == 6  # nobody agrees with anybody
+    assert len({row.tobytes() for row in np.asarray(asked).reshape(6, -1)}) == 6  # all answers differ
 
 
 def learner_of(method, **settings):
-    """A method's learner for a small world."""
+    """A method's learner for a small environment."""
     sizes = dict(hidden_size=4, batch_episodes=2, replay_episodes=4, warmup_steps=0)
     config = TrainConfig(method=method, preset="paper", set=("grid=3,4", "view=3,3"), **sizes).with_options(settings)
     return config.trainer().learner
@@ -75,8 +75,8 @@ def learner_of(method, **settings):
 
 @functools.partial(jax.jit, static_argnums=0)
 def told_step_by_step(learner, parameters, first_memory, codes, actions, is_asking):
-    """Go through an episode and ask for everybody: teachers' values [step, teacher, student, env, action], and for how
-    many steps they remember each student, [step, student, env]."""
+    """Play an episode and ask about every student: teachers' values [step, teacher, student, env, action], and how many
+    steps of each student's episode they remember, [step, student, env]."""
     num_agents, num_envs = is_asking.shape[1:]
     students, envs = (grid.reshape(-1) for grid in jnp.indices((num_agents, num_envs)))
     teachers = Teachers(learner, parameters, TeacherMemory.HISTORY, jax.random.key(3))
@@ -95,7 +95,7 @@ def told_step_by_step(learner, parameters, first_memory, codes, actions, is_aski
 
 @functools.partial(jax.jit, static_argnums=0)
 def told_by_whole_episodes(learner, parameters, notes, codes, actions):
-    """Have every agent's network go through a student's whole episode as it does in learning: [agent, step, env, …].
+    """Run every agent's network over a student's whole episode, as in learning: [agent, step, env, …].
 
     Codes are the student's [step, env, code], actions [step, env].
     """
@@ -129,7 +129,7 @@ def test_teachers_remember_the_students_episode_by_their_own_networks(name, goes
     if goes_on == "by lists":
         monkeypatch.setattr(teaching, "MOST_TOGETHER", 0)
         monkeypatch.setattr(teaching, "LISTS", (5, 2))
-        jax.clear_caches()  # what was compiled goes by these numbers
+        jax.clear_caches()  # compiled programs depend on these numbers
     method, settings = LEARNERS[name]
     learner = learner_of(method, **settings)
     random = np.random.default_rng(0)
@@ -151,10 +151,10 @@ def test_teachers_remember_the_students_episode_by_their_own_networks(name, goes
             np.testing.assert_allclose(told, whole[:, step, env], rtol=1e-4, atol=1e-5)
     assert (
         len(np.unique(np.asarray(values[-1]).round(6))) > values[-1].size / 2
-    )  # it does matter who, of whom and where
+    )  # teacher, student and environment all matter
     steps = np.arange(NUM_STEPS)[:, None, None]
     assert (np.where(is_asking, num_steps == steps, num_steps <= steps)).all()
     if goes_on == "by lists":
-        assert (num_steps < steps).sum() > num_steps.size / 4  # nobody who was not asked for has been looked after
+        assert (num_steps < steps).sum() > num_steps.size / 4  # memories are updated only where requested
     else:
-        assert (num_steps[4] == num_steps[3]).all()  # nobody asks, and nothing is done
+        assert (num_steps[4] == num_steps[3]).all()  # no student asks, so nothing is updated
