@@ -70,7 +70,7 @@ def test_green_boxes_hold_a_second_treasure():
     assert closed[3:].reshape(5, 5, 3)[2, 2].tolist() == [1.0, 0.75, 0.0]
 
 
-def test_the_episode_goes_on_after_the_treasure_and_ends_at_its_limit(world):
+def test_an_episode_ends_at_its_limit_only(world):
     state = world.reset(jax.random.key(0))
     step = jax.jit(world.step)
     for number in range(1, 51):

@@ -152,7 +152,7 @@ def test_a_policy_file_plays_as_the_run_did(uninterrupted, tmp_path):
     assert "agents: each on its own" in printed
 
 
-def test_an_unfinished_run_can_be_exported(uninterrupted, tmp_path):
+def test_an_exported_policy_is_the_one_that_the_run_wrote(uninterrupted, tmp_path):
     out = tmp_path / "new" / "policy.safetensors"
     assert consmarl("export", uninterrupted, "--out", out).returncode == 0
     ours, theirs = load_file(out), load_file(uninterrupted / "policy.safetensors")

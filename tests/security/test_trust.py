@@ -247,7 +247,7 @@ def called(tree):
             yield node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", ""), node
 
 
-def test_code_is_chosen_by_name_in_one_place_only():
+def test_code_is_chosen_by_name_in_known_places_only():
     """No other place imports by name, so no command can import what a file names."""
     found = {name: set() for name in DANGEROUS}
     for path, tree in sources().items():

@@ -84,7 +84,7 @@ def test_a_discount_is_not_called_a_probability():
         TrainConfig(epsilon_start=1.5)
 
 
-def test_whole_numbers_may_be_written_as_fractions_of_nothing():
+def test_whole_numbers_may_be_written_in_scientific_notation():
     read = TrainConfig.from_json('{"episodes": 1e4, "record": [1e3]}')
     assert (read.episodes, read.record) == (10_000, (1_000,))
     assert type(read.episodes) is type(read.record[0]) is int
