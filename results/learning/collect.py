@@ -4,7 +4,7 @@
     python -m results.learning.collect                  # prints and draws what runs.json holds (needs matplotlib)
 
 `run.py` makes the runs. A run's variant is the first part of its path below the given folder,
-`runs/learning/recommended/…`, or the second part if the first is `ablation`.
+`runs/learning/recommended/…`, or the first two parts in the ablation, `runs/learning/ablation-small/plain_head/…`.
 """
 
 import json
@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 from results.collecting import Run, area, collected, draw, groups, lines_of, numbers
-from results.learning.run import ABLATION, folder_of
+from results.learning.run import ABLATION, SIZES, folder_of
 
 from consmarl.reports.statistics import interval
 
 HERE = Path(__file__).parent
-OF_ABLATION = "ablation/"
+OF_ABLATION = "ablation-"
 WHOLE = next(iter(ABLATION))  # the variant with all ingredients
 
 
 def variant_of(parts: tuple[str, ...]) -> str:
     """Return the variant of a run, given the parts of its path."""
-    return OF_ABLATION + parts[1] if parts[0] == "ablation" else parts[0]
+    return "/".join(parts[:2]) if parts[0].startswith(OF_ABLATION) else parts[0]
 
 
 def print_table(runs: list[Run]) -> None:
@@ -37,18 +37,17 @@ def print_table(runs: list[Run]) -> None:
         print(f"| `{world}` | {variant} | {episodes:,} | {len(group)} | {mean.replace('-', '−')} | {seeds} |")
 
 
-def print_ablation(runs: list[Run]) -> None:
-    """Print how final return and area under the curve change without each ingredient, compared seed by seed."""
-    by_variant = {variant: group for (_, variant, _), group in groups(runs).items()}
-    whole = by_variant.pop(OF_ABLATION + folder_of(WHOLE), None)
-    if whole is None:
+def print_ablation(size: str, runs: list[Run]) -> None:
+    """Print final return and area under the curve without each ingredient, and their differences seed by seed."""
+    names = {f"{OF_ABLATION}{size}/{folder_of(name)}": name for name in ABLATION}
+    by_variant = {names[variant]: group for (_, variant, _), group in groups(runs).items() if variant in names}
+    if WHOLE not in by_variant:
         return
-    names = {OF_ABLATION + folder_of(name): name for name in ABLATION}
-    reference = {run["seed"]: run for run in whole}
-    print("\n| variant | n | final return | difference [95 %] | area | difference [95 %] |\n|---|---|---|---|---|---|")
-    _print_row(WHOLE, whole, reference)
-    for variant in sorted(by_variant, key=list(names).index):
-        _print_row(names[variant], by_variant[variant], reference)
+    reference = {run["seed"]: run for run in by_variant[WHOLE]}
+    print(f"\nablation, {size}\n\n| variant | n | final return | difference [95 %] | area | difference [95 %] |")
+    print("|---|---|---|---|---|---|")
+    for name in (each for each in ABLATION if each in by_variant):
+        _print_row(name, by_variant[name], reference)
 
 
 def _print_row(name: str, group: list[Run], reference: dict[int, Run]) -> None:
@@ -68,7 +67,8 @@ def main() -> None:
     runs = collected(Path(sys.argv[1]), kept, variant_of) if len(sys.argv) > 1 else json.loads(kept.read_text())
     curves = [run for run in runs if not run["variant"].startswith(OF_ABLATION)]
     print_table(curves)
-    print_ablation([run for run in runs if run["variant"].startswith(OF_ABLATION)])
+    for size in SIZES:
+        print_ablation(size, runs)
     for world in sorted({run["world"] for run in curves}):
         of_world = groups(run for run in curves if run["world"] == world)
         labelled = {f"IQL, {variant}": group for (_, variant, _), group in of_world.items()}

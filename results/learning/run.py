@@ -1,7 +1,8 @@
 """Make the runs that `collect.py` collects; finished runs are not repeated.
 
     python -m results.learning.run recommended --envs pgm-6ag --seeds 106 108    # IQL with the preset recommended
-    python -m results.learning.run ablation                                      # pgm-3ag, without one ingredient each
+    python -m results.learning.run ablation                # without one ingredient each, on a small Patient Gold Miner
+    python -m results.learning.run ablation --size full    # the same on pgm-3ag itself, four times as long
 
 `--out` sets another folder than runs/learning, `--workers` the number of parallel runs.
 """
@@ -9,7 +10,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import consmarl
 
@@ -20,7 +21,29 @@ FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
     "ft": (110, 111, 112, 113, 114),
     "cleanup": (101, 102, 103, 104, 105),
 }
-ABLATION_EPISODES = 8_000
+
+
+class Size(NamedTuple):
+    """How large the environment of the ablation is, and how long its runs are."""
+
+    set: dict[str, Any]
+    options: dict[str, Any]
+
+
+SIZES = {
+    "small": Size(
+        {"grid": (5, 5), "mining_steps": 4, "episode_limit": 15},
+        {
+            "episodes": 4_000,
+            "epsilon_anneal_steps": 15_000,
+            "warmup_steps": 1_000,
+            "hidden_size": 32,
+            "evaluate_every": 200,
+            "evaluation_episodes": 200,
+        },
+    ),
+    "full": Size({}, {"episodes": 8_000, "evaluate_every": 400, "evaluation_episodes": 200}),
+}
 ABLATION_SEEDS = (200, 201, 202, 203, 204)
 # Each variant is the preset recommended with these settings changed.
 ABLATION: dict[str, dict[str, Any]] = {
@@ -47,10 +70,17 @@ def folder_of(variant: str) -> str:
     return "".join(letter if letter.isalnum() or letter == "-" else "_" for letter in variant)
 
 
-def run(variant: str, env: str, seeds: Sequence[int], options: dict[str, Any], out: Path, workers: int | None) -> None:
+def run(
+    env: str,
+    seeds: Sequence[int],
+    options: dict[str, Any],
+    out: Path,
+    workers: int | None,
+    set: dict[str, Any] | None = None,
+) -> None:
     """Run IQL with these options for all seeds that are missing."""
     everything = {"evaluation_episodes": 400, **options}
-    consmarl.sweep(["iql"], [env], seeds, options=everything, out=out / folder_of(variant), workers=workers)
+    consmarl.sweep(["iql"], [env], seeds, options=everything, set=set or {}, out=out, workers=workers)
 
 
 def main() -> None:
@@ -59,23 +89,20 @@ def main() -> None:
     parser.add_argument("what", choices=("recommended", "ablation"))
     parser.add_argument("--envs", nargs="+", choices=list(EPISODES), default=list(EPISODES))
     parser.add_argument("--variants", nargs="+", choices=list(ABLATION), default=list(ABLATION))
+    parser.add_argument("--size", choices=list(SIZES), default="small")
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/learning"))
     parser.add_argument("--workers", type=int)
     asked = parser.parse_args()
     if asked.what == "recommended":
         for env in asked.envs:
-            options = {"episodes": EPISODES[env]}
-            run("recommended", env, asked.seeds or FRESH_SEEDS[env], options, asked.out, asked.workers)
+            seeds, out = asked.seeds or FRESH_SEEDS[env], asked.out / "recommended"
+            run(env, seeds, {"episodes": EPISODES[env]}, out, asked.workers)
         return
+    size = SIZES[asked.size]
     for variant in asked.variants:
-        options = {
-            "episodes": ABLATION_EPISODES,
-            "evaluate_every": 400,
-            "evaluation_episodes": 200,
-            **ABLATION[variant],
-        }
-        run(variant, "pgm-3ag", asked.seeds or ABLATION_SEEDS, options, asked.out / "ablation", asked.workers)
+        seeds, out = asked.seeds or ABLATION_SEEDS, asked.out / f"ablation-{asked.size}" / folder_of(variant)
+        run("pgm-3ag", seeds, size.options | ABLATION[variant], out, asked.workers, size.set)
 
 
 if __name__ == "__main__":
