@@ -2,7 +2,7 @@
 
     python -m results.learning.run recommended --envs pgm-6ag --seeds 106 108    # IQL with the preset recommended
     python -m results.learning.run ablation                # without one ingredient each, on a small Patient Gold Miner
-    python -m results.learning.run ablation --size full    # the same on pgm-3ag itself, four times as long
+    python -m results.learning.run ablation --size full    # the same on pgm-3ag itself, with twice as many episodes
 
 `--out` sets another folder than runs/learning, `--workers` the number of parallel runs.
 """
