@@ -30,9 +30,13 @@ def test_an_environment_is_called_environment(page):
 
 
 def _messages():
-    """Yield every string in the source; for an f-string, its constant parts joined by "…"."""
+    """Yield every string in the source but docstrings; for an f-string, its constant parts joined by "…"."""
     for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
+            if node in docstrings:
+                continue
             if isinstance(node, ast.JoinedStr):
                 yield "…".join(each.value for each in node.values if isinstance(each, ast.Constant))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -63,7 +63,7 @@ def inputs_slowly(learner, batch, agent, episode, length):
     return rows
 
 
-def errors_slowly(learner, online, target, batch, agent, settled=0.0):
+def errors_slowly(learner, online, target, batch, agent):
     """All squared errors; all dimensions share one target, which uses the mean of the best choices' values."""
     errors = []
     for episode, length in enumerate(batch.num_steps.tolist()):
@@ -81,7 +81,7 @@ def errors_slowly(learner, online, target, batch, agent, settled=0.0):
                 was_greedy = all(taken[step + 1] == best)  # in every dimension
                 keeps = 1.0 if was_greedy else 0.0
                 if learner.target is td.Target.OPTIMISTIC and not was_greedy:
-                    keeps = (1 - settled) * float(goal > follows)
+                    keeps = float(goal > follows)
                 trace = learner.trace_decay * keeps
             follows = follows + trace * (goal - follows)
             goal = float(batch.rewards[agent, episode, step]) + (learner.discount * follows if step < length - 1 else 0)

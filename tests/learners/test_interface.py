@@ -66,5 +66,10 @@ def test_its_policy_can_be_evaluated():
     learner = TalkingActorCritic(TeamSpec.of(WORLD))
     trainer = Trainer(world=WORLD, learner=learner, num_envs=3)
     state = trainer.init(1)
-    episodes = trainer.evaluate(learner.parameters(state.learner), jax.random.key(0), 7)
+    # whatever an agent sees, it prefers action 2
+    parameters = jax.tree.map(lambda actor: jnp.zeros_like(actor).at[:, 2].set(1.0), learner.parameters(state.learner))
+    episodes = trainer.evaluate(parameters, jax.random.key(0), 7)
     assert episodes.batch.num_steps.shape == (7,)
+    assert (episodes.batch.num_steps >= 1).all()
+    is_played = np.arange(WORLD.episode_limit) < np.asarray(episodes.batch.num_steps)[:, None]
+    assert (np.asarray(episodes.batch.actions)[:, is_played] == 2).all()
