@@ -3,7 +3,7 @@
     python -m results.sharing.collect runs/sharing    # adds runs to runs.json, prints the tables, draws the curves
     python -m results.sharing.collect                 # prints and draws what runs.json holds (needs matplotlib)
 
-`run.py` makes the runs, each below a folder named after its variant: `runs/sharing/cons/…`.
+`run.py` makes the runs, each below a folder named after its method: `runs/sharing/cons/…`.
 """
 
 import json
@@ -13,20 +13,13 @@ from pathlib import Path
 
 import numpy as np
 from results.collecting import Run, area, collected, draw, groups, lines_of, numbers
-from results.sharing.run import SETTINGS, VARIANTS
+from results.sharing.run import METHODS, SETTINGS
 
 from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
 
 HERE = Path(__file__).parent
 LEVELS = {"pgm-3ag": 10.0, "pgm-6ag": 40.0}
-LABELS = {
-    "iql": "IQL, long exploration",
-    "iql-short": "IQL, short exploration",
-    "cons": "CONS, short exploration",
-    "cons-long": "CONS, long exploration",
-    "adhoc-td": "AdHocTD, short exploration",
-    "seql": "SEQL, long exploration",
-}
+LABELS = {"iql": "IQL", "cons": "CONS", "adhoc-td": "AdHocTD", "seql": "SEQL"}
 
 Measure = Callable[[Run], float]
 
@@ -45,26 +38,26 @@ def to_level(run: Run) -> float:
 MEASURES: dict[str, Measure] = {"final return": final, "area under the curve": area, "episodes to the level": to_level}
 
 
-def print_returns(world: str, by_variant: dict[str, list[Run]]) -> None:
-    """Print the final returns of every seed, and each variant's means of all measures."""
+def print_returns(world: str, by_method: dict[str, list[Run]]) -> None:
+    """Print the final returns of every seed, and each method's means of all measures."""
     print(f"\n{world}, {SETTINGS[world].episodes:,} episodes, level {LEVELS[world]:g}\n")
-    print("| variant | n | final return, seeds | mean | area, mean | episodes to the level, mean |")
+    print("| method | n | final return, seeds | mean | area, mean | episodes to the level, mean |")
     print("|---|---|---|---|---|---|")
-    for variant in [name for name in VARIANTS if name in by_variant]:
-        group = by_variant[variant]
+    for method in [name for name in METHODS if name in by_method]:
+        group = by_method[method]
         means = [np.mean([measure(run) for run in group]) for measure in MEASURES.values()]
         cells = [f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:,.0f}"]
-        row = f"| {LABELS[variant]} | {len(group)} | {numbers(map(final, group))} | {' | '.join(cells)} |"
+        row = f"| {LABELS[method]} | {len(group)} | {numbers(map(final, group))} | {' | '.join(cells)} |"
         print(row.replace("-", "−"))
 
 
-def print_comparisons(by_variant: dict[str, list[Run]]) -> None:
-    """Print how CONS differs from the other variants, compared seed by seed."""
+def print_comparisons(by_method: dict[str, list[Run]]) -> None:
+    """Print how CONS differs from the other methods, compared seed by seed."""
     print("\n| CONS against | measure | n | difference, mean [95 %] | seeds | probability of improvement |")
     print("|---|---|---|---|---|---|")
-    for rival in [name for name in VARIANTS if name in by_variant and name != "cons"]:
+    for rival in [name for name in METHODS if name in by_method and name != "cons"]:
         for name, measure in MEASURES.items():
-            ours, theirs = ({run["seed"]: measure(run) for run in by_variant[each]} for each in ("cons", rival))
+            ours, theirs = ({run["seed"]: measure(run) for run in by_method[each]} for each in ("cons", rival))
             seeds = [seed for seed in ours if seed in theirs]
             if not seeds:
                 continue
@@ -85,13 +78,11 @@ def main() -> None:
     by_folder = collected(Path(sys.argv[1]), kept, lambda parts: parts[0]) if len(sys.argv) > 1 else None
     runs: list[Run] = json.loads(kept.read_text()) if by_folder is None else by_folder
     for world in sorted({run["world"] for run in runs}):
-        by_variant = {
-            variant: group for (_, variant, _), group in groups(r for r in runs if r["world"] == world).items()
-        }
-        print_returns(world, by_variant)
-        if "cons" in by_variant:
-            print_comparisons(by_variant)
-        curves = {LABELS[variant]: by_variant[variant] for variant in VARIANTS if variant in by_variant}
+        by_method = {method: group for (_, method, _), group in groups(r for r in runs if r["world"] == world).items()}
+        print_returns(world, by_method)
+        if "cons" in by_method:
+            print_comparisons(by_method)
+        curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
         draw(HERE / f"{world}.png", world, curves, lines_of(world))
 
 
