@@ -25,8 +25,9 @@ $(READY): pyproject.toml constraints.txt src/consmarl/version.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
-# A module's tests share what they train and compile; the longest modules come first (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+# A module's tests share what they train and compile; the longest modules come first (tests/conftest.py). Tests start
+# many processes, so compiled Python code is kept even where the environment says otherwise.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 test: $(READY)
 	$(PYTEST) -m "not slow"

@@ -25,7 +25,7 @@ SHORT = {"epsilon_anneal_steps": 5_000}
 VARIANTS = {
     "alone": ("iql", {}),
     "alone-short": ("iql", SHORT),
-    "cons": ("cons", {**SHORT, "share.start_episode": 0}),
+    "cons": ("cons", {**SHORT, "share.start_episode": 0, "share.ask_scale": 0.5}),
 }
 LABELS = {
     "alone": "alone (IQL)",

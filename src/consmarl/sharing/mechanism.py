@@ -77,7 +77,8 @@ class Mechanism(Sharing):
     """Asking within a budget; answers and their effects are defined by subclasses."""
 
     ask_scale: float = 0.5
-    """Upsilon_a of Eq. 1: how quickly familiarity stops agents from asking [P: 0.5, in Cleanup 0.01; C: 0.5]."""
+    """Upsilon_a of Eq. 1: how quickly familiarity stops agents from asking [P: 0.5, in Cleanup 0.01; C: 0.5; ours:
+    0.03 in Patient Gold Miner]."""
     budget_requests: int = 50_000
     """Successful requests that each agent may make in a run, b_ask [P: 50,000]."""
     budget_answers: int | None = None
