@@ -3,19 +3,22 @@
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from consmarl.reports.statistics import area_under_curve, band
+from consmarl.reports.statistics import area_under_curve, band, interval
 
 # Mean team returns: examples/scripted_*.py (400 episodes, seed 1), and the weights that the paper's authors released.
 SCRIPTS = {"pgm-3ag": 23.7, "pgm-6ag": 176.2, "ft": 8.7, "cleanup": 140.0}
 RELEASED = {"pgm-3ag": 14.1, "pgm-6ag": 19.7, "ft": 2.9, "cleanup": 74.6}
 VERSIONS = ("consmarl", "jax", "jaxlib")  # of the packages that determine a run's bits
+ABLATION_HEAD = (
+    "| variant | n | final return | difference [95 %] | area | difference [95 %] |\n|---|---|---|---|---|---|"
+)
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
 
 Run = dict[str, Any]
@@ -99,6 +102,18 @@ def groups(runs: Iterable[Run]) -> dict[tuple[str, str, int], list[Run]]:
 def area(run: Run) -> float:
     """Return the area under a run's curve divided by its span of episodes, i.e. its mean height."""
     return area_under_curve(*np.array(run["evaluations"]).T)
+
+
+def ablation_row(name: str, group: Sequence[Run], reference: Mapping[int, Run]) -> str:
+    """Return a row below ABLATION_HEAD: a variant's means, and its differences from the reference seed by seed."""
+    cells = []
+    for measure in (lambda run: run["return"], area):
+        values = [measure(run) for run in group]
+        gaps = [measure(run) - measure(reference[run["seed"]]) for run in group if run["seed"] in reference]
+        estimate, low, high = interval(gaps)
+        gap = "" if not any(gaps) else f"{estimate:+.1f} [{low:+.1f}, {high:+.1f}]"
+        cells += [f"{np.mean(values):.1f}", gap]
+    return f"| {name} | {len(group)} | {' | '.join(cells).replace('-', '−')} |"
 
 
 def numbers(values: Iterable[float]) -> str:

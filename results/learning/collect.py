@@ -11,8 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
-from results.collecting import Run, area, collected, draw, groups, lines_of, numbers
+from results.collecting import ABLATION_HEAD, Run, ablation_row, collected, draw, groups, lines_of, numbers
 from results.learning.run import ABLATION, SIZES, folder_of
 
 from consmarl.reports.statistics import interval
@@ -44,21 +43,9 @@ def print_ablation(size: str, runs: list[Run]) -> None:
     if WHOLE not in by_variant:
         return
     reference = {run["seed"]: run for run in by_variant[WHOLE]}
-    print(f"\nablation, {size}\n\n| variant | n | final return | difference [95 %] | area | difference [95 %] |")
-    print("|---|---|---|---|---|---|")
+    print(f"\nablation, {size}\n\n{ABLATION_HEAD}")
     for name in (each for each in ABLATION if each in by_variant):
-        _print_row(name, by_variant[name], reference)
-
-
-def _print_row(name: str, group: list[Run], reference: dict[int, Run]) -> None:
-    cells = []
-    for measure in (lambda run: run["return"], area):
-        values = [measure(run) for run in group]
-        gaps = [measure(run) - measure(reference[run["seed"]]) for run in group if run["seed"] in reference]
-        estimate, low, high = interval(gaps)
-        gap = "" if not any(gaps) else f"{estimate:+.1f} [{low:+.1f}, {high:+.1f}]"
-        cells += [f"{np.mean(values):.1f}", gap]
-    print(f"| {name} | {len(group)} | {' | '.join(cells).replace('-', '−')} |")
+        print(ablation_row(name, by_variant[name], reference))
 
 
 def main() -> None:

@@ -10,7 +10,10 @@ teach but no longer learn. The newcomer learns alone (IQL, with the usual explor
 episode, with a tenth of that exploration), or explores as little as CONS does but cannot ask.
 """
 
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from results.collecting import Run, area, draw, groups, numbers, train_and_show
@@ -37,22 +40,28 @@ SHARE_OF_EXPERTS = 0.9
 
 def make_runs(out: Path, variants: list[str], seeds: list[int]) -> None:
     """Train the experts and then the newcomers, except for finished runs."""
-    experts = out / "experts"
-    if not (experts / "result.json").exists():
-        consmarl.train(consmarl.TrainConfig(env=ENV).with_options(EXPERTS), experts)
+    world = consmarl.TrainConfig(env=ENV, episodes=EPISODES)
+    experts = train_missing(world.with_options(EXPERTS), out / "experts")
     for seed in seeds:
         for variant in variants:
-            run = out / variant / f"seed-{seed}"
-            if (run / "result.json").exists():
-                continue
-            method, options = VARIANTS[variant]
-            config = consmarl.TrainConfig(
-                env=ENV, method=method, episodes=EPISODES, seed=seed, teachers=str(experts), newcomers=(0,)
-            )
-            if run.exists():
-                consmarl.resume(run)
-            else:
-                consmarl.train(config.with_options(options), run)
+            train_missing(joining(world, experts, *VARIANTS[variant], seed), out / variant / f"seed-{seed}")
+
+
+def joining(
+    world: consmarl.TrainConfig, experts: Path, method: str, options: Mapping[str, Any], seed: int
+) -> consmarl.TrainConfig:
+    """Return the configuration of a run in which a newcomer takes agent 0's place among experts."""
+    among = dataclasses.replace(world, method=method, seed=seed, teachers=str(experts), newcomers=(0,))
+    return among.with_options(options)
+
+
+def train_missing(config: consmarl.TrainConfig, run: Path) -> Path:
+    """Train or resume a run unless it is finished; return its folder."""
+    if not run.exists():
+        consmarl.train(config, run)
+    elif not (run / "result.json").exists():
+        consmarl.resume(run)
+    return run
 
 
 def show(runs: list[Run]) -> None:
