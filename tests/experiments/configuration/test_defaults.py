@@ -212,3 +212,9 @@ def test_the_commit_of_the_source_is_known_where_git_keeps_it(tmp_path, monkeypa
     monkeypatch.setenv("PATH", "")
     assert git_facts(package) is None
     git_facts.cache_clear()
+
+
+def test_parameters_of_the_environment_may_be_a_dict():
+    expected = TrainConfig(set=("grid=(5,5)", "mining_steps=4"))
+    assert TrainConfig(set={"grid": (5, 5), "mining-steps": 4}) == expected
+    assert TrainConfig().with_options({"set": {"grid": (5, 5), "mining_steps": 4}}) == expected

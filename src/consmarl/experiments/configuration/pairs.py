@@ -3,6 +3,7 @@
 import ast
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from consmarl.errors import UsageError
@@ -27,6 +28,11 @@ def settings_from(pairs: tuple[str, ...]) -> dict[str, Any]:
             raise UsageError(f"{name} is set twice: leave one of them out.")
         settings[name] = _literal(value)
     return settings
+
+
+def pairs_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return settings as NAME=VALUE pairs, as on the command line."""
+    return tuple(f"{name}={str(value).replace(' ', '')}" for name, value in settings.items())
 
 
 def spelled_alike(pairs: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ environment and length of the run decide.
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
 
@@ -16,6 +17,7 @@ from consmarl.environments.foreign import is_foreign
 from consmarl.experiments.configuration.as_json import changed, every_setting
 from consmarl.experiments.configuration.explorations import EXPLORATIONS, ExploreOptions
 from consmarl.experiments.configuration.methods import METHODS, LearnOptions, MethodEntry
+from consmarl.experiments.configuration.pairs import pairs_of, spelled_alike
 from consmarl.experiments.configuration.presets import settings_of
 from consmarl.experiments.configuration.sharings import NOBODY, SHARINGS, ShareOptions
 from consmarl.learners.optimiser import OptimiserKind
@@ -134,7 +136,9 @@ class Settings:
     """Settings that the user did not set and whose defaults `resolved` has filled in."""
 
     def __post_init__(self) -> None:
-        """Convert values to their types."""
+        """Convert values to their types; `set` may also be a dict."""
+        if isinstance(self.set, Mapping):
+            object.__setattr__(self, "set", spelled_alike(pairs_of(self.set)))
         settle(self)
 
     @property

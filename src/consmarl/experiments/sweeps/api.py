@@ -7,7 +7,7 @@ from typing import Any
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
-from consmarl.experiments.configuration.pairs import spelled_alike
+from consmarl.experiments.configuration.pairs import pairs_of, spelled_alike
 from consmarl.experiments.sweeps.command import carried_out, default_directory, with_seeds, workers_for
 from consmarl.experiments.sweeps.conduct import SweepResult
 from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, refuse_own, variants_of
@@ -40,7 +40,7 @@ def sweep(
     The result lists all runs: `sweep(...).runs[0].result["return"]`.
     """
     planned = _planned(tuple(methods), tuple(envs), tuple(seeds), options, vary, set, study, scale)
-    place = Path(out) if out is not None else default_directory(study, scale, tuple(map("=".join, _pairs(options))))
+    place = Path(out) if out is not None else default_directory(study, scale, pairs_of(options))
     return carried_out(planned, place, workers_for(workers, ray))
 
 
@@ -64,10 +64,6 @@ def _planned(
         raise UsageError('say what to run: methods=["iql", "cons"], or study="pgm-3ag".')
     if scale != 1:
         raise UsageError("scale shortens a study: name one.")
-    base = TrainConfig().with_options({"set": spelled_alike(tuple(map("=".join, _pairs(parameters))))})
+    base = TrainConfig().with_options({"set": spelled_alike(pairs_of(parameters))})
     variants = variants_of(methods, {name: tuple(values) for name, values in vary.items()}, options)
     return Sweep(envs or (base.env,), variants, seeds or (base.seed,), base).runs()
-
-
-def _pairs(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name, str(value).replace(" ", "")) for name, value in settings.items()]
