@@ -3,7 +3,8 @@
     python -m results.sharing.collect runs/sharing    # adds runs to runs.json, prints the tables, draws the curves
     python -m results.sharing.collect                 # prints and draws what runs.json holds (needs matplotlib)
 
-`run.py` makes the runs, each below a folder named after its method: `runs/sharing/cons/…`.
+`run.py` makes the runs, each below a folder named after its method, `runs/sharing/cons/…`, or after its variant in the
+ablation, `runs/sharing/ablation/kappa_1/…`.
 """
 
 import json
@@ -12,8 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from results.collecting import Run, area, collected, draw, groups, lines_of, numbers
-from results.sharing.run import METHODS, SETTINGS
+from results.collecting import ABLATION_HEAD, Run, ablation_row, area, collected, draw, groups, lines_of, numbers
+from results.learning.run import folder_of
+from results.sharing.run import ABLATION, ABLATION_ENV, ABLATION_SEEDS, METHODS, OF_ABLATION, SETTINGS
 
 from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
 
@@ -72,16 +74,35 @@ def print_comparisons(by_method: dict[str, list[Run]]) -> None:
             print(row.replace("-", "−"))
 
 
+def print_ablation(by_variant: dict[str, list[Run]]) -> None:
+    """Print how CONS differs with one ingredient changed, and how IQL does, compared seed by seed."""
+    whole = {run["seed"]: run for run in by_variant["cons"] if run["seed"] in ABLATION_SEEDS}
+    names = {f"{OF_ABLATION}/{folder_of(variant)}": variant for variant in ABLATION}
+    if not names.keys() & by_variant.keys():
+        return
+    print(f"\nablation, {ABLATION_ENV}\n\n{ABLATION_HEAD}")
+    for variant, name in {"cons": "CONS", "iql": "IQL", **names}.items():
+        if group := [run for run in by_variant.get(variant, ()) if run["seed"] in ABLATION_SEEDS]:
+            print(ablation_row(name, group, whole))
+
+
+def variant_of(parts: tuple[str, ...]) -> str:
+    """Return the variant of a run, given the parts of its path."""
+    return "/".join(parts[:2]) if parts[0] == OF_ABLATION else parts[0]
+
+
 def main() -> None:
     """Collect runs if the command line names a folder, then print and draw all of them."""
     kept = HERE / "runs.json"
-    by_folder = collected(Path(sys.argv[1]), kept, lambda parts: parts[0]) if len(sys.argv) > 1 else None
+    by_folder = collected(Path(sys.argv[1]), kept, variant_of) if len(sys.argv) > 1 else None
     runs: list[Run] = json.loads(kept.read_text()) if by_folder is None else by_folder
     for world in sorted({run["world"] for run in runs}):
         by_method = {method: group for (_, method, _), group in groups(r for r in runs if r["world"] == world).items()}
         print_returns(world, by_method)
         if "cons" in by_method:
             print_comparisons(by_method)
+        if world == ABLATION_ENV and "cons" in by_method:
+            print_ablation(by_method)
         curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
         draw(HERE / f"{world}.png", world, curves, lines_of(world))
 
