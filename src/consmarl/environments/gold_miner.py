@@ -82,7 +82,7 @@ class GoldMiner(WalkerWorld[GoldMinerLayout, GoldMinerState]):
             "exploration": "epsilon-z-greedy",
             "epsilon_end": 0.02,
             "epsilon_final": 0.01,
-            # mining takes many steps in a row, and an agent that asks in one of them only gives up in the next
+            # mining takes many steps in a row: whoever has to be told how must not stop asking in between
             "share.ask_scale": 0.03,
             # newcomers ask only when they exploit, so long exploration would keep them from getting advice
             "if_taught.epsilon_anneal_steps": 5_000,
