@@ -1,6 +1,6 @@
 """Print what each agent of a trained team earns, on average over 200 greedy episodes. From the repository's folder:
 
-    python -m results.sharing.by_agent runs/sharing/iql/pgm-3ag/iql/seed-112
+python -m results.sharing.by_agent runs/sharing/iql/pgm-3ag/iql/seed-112
 """
 
 import sys

@@ -20,7 +20,7 @@ from results.sharing.run import ABLATION, ABLATION_ENV, ABLATION_SEEDS, METHODS,
 from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
 
 HERE = Path(__file__).parent
-LEVELS = {"pgm-3ag": 10.0, "pgm-6ag": 40.0}
+LEVELS = {"pgm-3ag": 10.0, "pgm-6ag": 40.0, "ft": 3.0, "cleanup": 90.0}
 LABELS = {"iql": "IQL", "cons": "CONS", "adhoc-td": "AdHocTD", "seql": "SEQL"}
 
 Measure = Callable[[Run], float]
