@@ -116,9 +116,9 @@ def ablation_row(name: str, group: Sequence[Run], reference: Mapping[int, Run]) 
     return f"| {name} | {len(group)} | {' | '.join(cells).replace('-', '−')} |"
 
 
-def numbers(values: Iterable[float]) -> str:
+def numbers(values: Iterable[float], decimals: int = 1) -> str:
     """Return numbers, one per seed, as text."""
-    return ", ".join(f"{value:.1f}" for value in values).replace("-", "−")
+    return ", ".join(f"{value:,.{decimals}f}" for value in values).replace("-", "−")
 
 
 def lines_of(world: str) -> dict[str, float]:

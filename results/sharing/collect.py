@@ -65,12 +65,16 @@ def print_comparisons(by_method: dict[str, list[Run]]) -> None:
                 continue
             gaps = [ours[seed] - theirs[seed] for seed in seeds]
             estimate, low, high = interval(gaps)
-            sign = -1 if measure is to_level else 1  # fewer episodes are better
+            sign, decimals = (-1, 0) if measure is to_level else (1, 1)  # fewer episodes are better
             chance = probability_of_improvement(
                 [sign * ours[seed] for seed in seeds], [sign * theirs[seed] for seed in seeds]
             )
-            row = f"| {LABELS[rival]} | {name} | {len(seeds)} | {estimate:+.1f} [{low:+.1f}, {high:+.1f}] "
-            row += f"| {numbers(gaps)} | {chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}] |"
+            difference = f"{estimate:+,.{decimals}f} [{low:+,.{decimals}f}, {high:+,.{decimals}f}]"
+            if measure is to_level:
+                share = sum(ours[seed] for seed in seeds) / sum(theirs[seed] for seed in seeds)
+                difference += f", {share:.2f} of theirs"
+            row = f"| {LABELS[rival]} | {name} | {len(seeds)} | {difference} | {numbers(gaps, decimals)} "
+            row += f"| {chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}] |"
             print(row.replace("-", "−"))
 
 
