@@ -130,7 +130,7 @@ def test_numbers_of_another_kind_get_a_sentence(record):
         (dict(share=5), "share must be of type ShareOptions, not 5"),
         (dict(learn={"expectile": [0.5]}), r"learn\.expectile must be a number, not \[0\.5\]"),
         (dict(set="grid=4,4"), "set must be a list, not 'grid=4,4'"),
-        (dict(set={"num_agents": 4}), "set must be a list"),
+        (dict(set=5), "set must be a list, not 5"),
         (dict(record=5), "record must be a list, not 5"),
         (dict(env=None), "env must be a string, not None"),
         (dict(by_default=["episodes"]), "by_default names a setting without a default"),
