@@ -1,8 +1,8 @@
 """Mutation testing: put faults into copies of the code, one at a time, and check that the tests fail.
 
 Run `python -m tests.mutation`, which takes minutes. With words as arguments, only faults whose file or new text
-contains one of the words are tried. A fault counts as caught if a test that `make test` runs fails; a fault that
-prevents test collection is reported as an error in the list of faults.
+contains one of the words are tried. A fault counts as caught if a test that `make test` runs fails, or with `--slow`
+if any test fails; a fault that prevents test collection is reported as an error in the list of faults.
 """
 
 import os
@@ -16,18 +16,20 @@ from pathlib import Path
 from tests.mutation.faults import FAULTS, Fault
 
 ROOT = Path(__file__).parents[2]
+SLOW = "--slow"
 VERDICTS = {0: "MISSED", 1: "caught"}
 
 
 def main() -> int:
     """Try the faults; return 1 unless all were caught."""
-    words = sys.argv[1:]
+    words = [word for word in sys.argv[1:] if word != SLOW]
+    selected = [] if SLOW in sys.argv else ["-m", "not slow"]
     chosen = [fault for fault in FAULTS if not words or any(word in fault.file + fault.new for word in words)]
     found: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for fault in chosen:
             start = time.monotonic()
-            verdict = tried(fault, Path(scratch))
+            verdict = tried(fault, Path(scratch), selected)
             found.setdefault(fault.room, []).append(verdict)
             print(f"{verdict}  {fault.file}: {fault.new}  ({time.monotonic() - start:.0f} s)", flush=True)
     for room, verdicts in found.items():
@@ -35,7 +37,7 @@ def main() -> int:
     return int(any(verdict != "caught" for verdicts in found.values() for verdict in verdicts))
 
 
-def tried(fault: Fault, scratch: Path) -> str:
+def tried(fault: Fault, scratch: Path, selected: list[str]) -> str:
     """Return the verdict of the tests on a copy of the code with the fault."""
     copy = scratch / "copy"
     shutil.rmtree(copy, ignore_errors=True)
@@ -56,8 +58,7 @@ def tried(fault: Fault, scratch: Path) -> str:
         "pytest",
         "-x",
         "-q",
-        "-m",
-        "not slow",
+        *selected,
         "-p",
         "no:cacheprovider",
         *(f"tests/{each}" for each in fault.tests),

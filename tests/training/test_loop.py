@@ -1,8 +1,10 @@
 """The loop: order of events, counts, and results that do not depend on how a run is divided into chunks."""
 
 import functools
+from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from consmarl.learners.interface import TeamSpec
 from consmarl.learners.iql import IQL
 from consmarl.training.exploration import EpsilonZGreedy
 from consmarl.training.loop import Trainer
+from tests.probes.worlds import Probe
 
 WORLD = consmarl.make("pgm-3ag", grid=(3, 4), mining_steps=1, stones_per_pile=2, view=(3, 3), episode_limit=8)
 # Each number of rounds is compiled separately, so the tests use only these two and single rounds.
@@ -95,6 +98,38 @@ def test_stored_episodes_are_those_the_world_plays():
         assert stored.terminated[slot] or length == WORLD.episode_limit
     np.testing.assert_allclose(report.returns[0, 0], stored.rewards[:, 0].sum(axis=1), rtol=1e-5)
     assert report.counters.per_agent["gold_mined"].shape == (3, 4, 3, 1)
+
+
+@dataclass(frozen=True)
+class HangingUp(Probe):
+    """The task is over as soon as the agent takes action 1, whatever happened before; every step pays 1."""
+
+    episode_limit: int = 6
+
+    def rewards(self, state, actions):
+        del state
+        return jnp.ones_like(actions)
+
+    def advance(self, state, actions, draws):
+        state, outcome = super().advance(state, actions, draws)
+        return state, outcome._replace(terminated=actions[0] == 1)
+
+
+def test_an_episode_is_over_at_its_first_end_and_knows_why():
+    world = HangingUp()
+    learner = IQL(TeamSpec.of(world), hidden_size=2)
+    run = Trainer(world=world, learner=learner, num_envs=16, replay_episodes=32, warmup_steps=10**6)
+    state, _ = run.run(run.init(0), 2)
+    stored = jax.device_get(state.replay.episodes)
+    ends = [np.flatnonzero(actions == 1) for actions in stored.actions[0]]
+    # the first action 1 ends an episode; what is stored after it is padding
+    expected = [min([*(end[:1] + 1), world.episode_limit]) for end in ends]
+    assert stored.num_steps.tolist() == expected
+    last = stored.actions[0, np.arange(32), stored.num_steps - 1]
+    assert stored.terminated.tolist() == (last == 1).tolist()
+    assert set(stored.terminated.tolist()) == {True, False}
+    assert stored.rewards[0].sum(axis=1).tolist() == stored.num_steps.tolist()
+    assert stored.actions[0, :16].tolist() != stored.actions[0, 16:].tolist()  # every round has draws of its own
 
 
 def test_evaluation_is_greedy_and_leaves_training_alone():
