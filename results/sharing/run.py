@@ -36,7 +36,6 @@ SETTINGS = {
 # All of them learn with the preset recommended, which has another exploration for methods that share in pgm-6ag.
 METHODS = ("iql", "cons", "adhoc-td", "seql")
 
-
 ABLATION_ENV, ABLATION_SEEDS = "pgm-3ag", (110, 111, 112, 113, 114)
 # Each variant is CONS with these settings changed.
 ABLATION: dict[str, dict[str, Any]] = {

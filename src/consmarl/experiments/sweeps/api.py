@@ -7,7 +7,7 @@ from typing import Any
 
 from consmarl.errors import UsageError
 from consmarl.experiments.configuration.config import TrainConfig
-from consmarl.experiments.configuration.pairs import pairs_of, spelled_alike
+from consmarl.experiments.configuration.pairs import pairs_of
 from consmarl.experiments.sweeps.command import carried_out, default_directory, with_seeds, workers_for
 from consmarl.experiments.sweeps.conduct import SweepResult
 from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, refuse_own, variants_of
@@ -64,6 +64,6 @@ def _planned(
         raise UsageError('say what to run: methods=["iql", "cons"], or study="pgm-3ag".')
     if scale != 1:
         raise UsageError("scale shortens a study: name one.")
-    base = TrainConfig().with_options({"set": spelled_alike(pairs_of(parameters))})
+    base = TrainConfig().with_options({"set": parameters})
     variants = variants_of(methods, {name: tuple(values) for name, values in vary.items()}, options)
     return Sweep(envs or (base.env,), variants, seeds or (base.seed,), base).runs()
