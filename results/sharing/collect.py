@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from results.collecting import ABLATION_HEAD, Run, ablation_row, area, collected, draw, groups, lines_of, numbers
 from results.learning.run import folder_of
-from results.sharing.run import ABLATION, ABLATION_ENV, ABLATION_SEEDS, METHODS, OF_ABLATION, SETTINGS
+from results.sharing.run import ABLATION, ABLATION_ENV, METHODS, OF_ABLATION, SETTINGS, WHOLE
 
 from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
 
@@ -79,14 +79,14 @@ def print_comparisons(by_method: dict[str, list[Run]]) -> None:
 
 
 def print_ablation(by_variant: dict[str, list[Run]]) -> None:
-    """Print how CONS differs with one ingredient changed, and how IQL does, compared seed by seed."""
-    whole = {run["seed"]: run for run in by_variant["cons"] if run["seed"] in ABLATION_SEEDS}
-    names = {f"{OF_ABLATION}/{folder_of(variant)}": variant for variant in ABLATION}
-    if not names.keys() & by_variant.keys():
+    """Print how CONS differs with one ingredient changed, and how other methods do, compared seed by seed."""
+    found = {name: by_variant.get(f"{OF_ABLATION}/{folder_of(name)}") for name in ABLATION}
+    if not found[WHOLE]:
         return
-    print(f"\nablation, {ABLATION_ENV}\n\n{ABLATION_HEAD}")
-    for variant, name in {"cons": "CONS", "iql": "IQL", **names}.items():
-        if group := [run for run in by_variant.get(variant, ()) if run["seed"] in ABLATION_SEEDS]:
+    whole = {run["seed"]: run for run in found[WHOLE]}
+    print(f"\nablation, a small {ABLATION_ENV}\n\n{ABLATION_HEAD}")
+    for name, group in found.items():
+        if group:
             print(ablation_row(name, group, whole))
 
 
@@ -105,7 +105,7 @@ def main() -> None:
         print_returns(world, by_method)
         if "cons" in by_method:
             print_comparisons(by_method)
-        if world == ABLATION_ENV and "cons" in by_method:
+        if world == ABLATION_ENV:
             print_ablation(by_method)
         curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
         draw(HERE / f"{world}.png", world, curves, lines_of(world))

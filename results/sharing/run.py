@@ -2,17 +2,17 @@
 
     python -m results.sharing.run --envs pgm-6ag --seeds 110 111
     python -m results.sharing.run --methods iql cons          # on every environment, with its own seeds
-    python -m results.sharing.run ablation                    # CONS with one ingredient changed each, on pgm-3ag
+    python -m results.sharing.run ablation                    # CONS with one ingredient changed each, a small environment
 
-`--out` sets another folder than runs/sharing, `--workers` the number of parallel runs.
+`--out` sets another folder than runs/sharing, `--workers` the number of parallel runs, each with a seed of its own.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from results.learning.run import folder_of
+from results.learning.run import SIZES, folder_of
 
 import consmarl
 
@@ -30,45 +30,70 @@ class Setting(NamedTuple):
 SETTINGS = {
     "pgm-3ag": Setting(8_000, range(110, 120)),
     "pgm-6ag": Setting(6_000, range(110, 115)),
-    "ft": Setting(24_000, range(110, 115)),
-    "cleanup": Setting(24_000, range(101, 106)),
+    "ft": Setting(8_000, range(120, 125)),
+    "cleanup": Setting(8_000, range(120, 125)),
 }
 # All of them learn with the preset recommended, which has another exploration for methods that share in pgm-6ag.
 METHODS = ("iql", "cons", "adhoc-td", "seql")
 
-ABLATION_ENV, ABLATION_SEEDS = "pgm-3ag", (110, 111, 112, 113, 114)
-# Each variant is CONS with these settings changed.
-ABLATION: dict[str, dict[str, Any]] = {
-    "teachers with the student's memory": {"share.teacher_memory": "student"},
-    "teachers with their own memory": {"share.teacher_memory": "own"},
-    "always asking": {"share.ask_gate": "always"},
-    "asking when exploring": {"share.ask_gate": "exploring"},
-    "asking as rarely as in the paper": {"share.ask_scale": 0.5},
-    "asking in all episodes": {"share.ask_share": 1.0},
-    "anyone teaches": {"share.eligibility": "anyone"},
-    "more familiar teachers": {"share.eligibility": "more-familiar"},
-    "Eq. 6 as in the paper": {"share.eligibility": "either"},
-    "teachers expect 1 more": {"share.hope_margin": 1.0},
-    "kappa 1": {"share.temperature": 1.0},
-    "kappa 0.02": {"share.temperature": 0.02},
-    "positive knowledge only": {"share.knowledge": "positive-only"},
-    "negative knowledge only": {"share.knowledge": "negative-only"},
-    "no targeted exploration": {"share.sampling": "plain"},
-    "a tenth of the budget": {"share.budget_requests": 5_000},
-    "start after 3,000 episodes": {"share.start_episode": 3_000},
+ABLATION_ENV, ABLATION_SIZE, ABLATION_SEEDS = "pgm-3ag", SIZES["small"], (210, 211, 212, 213, 214)
+
+
+class Variant(NamedTuple):
+    """A method with some settings changed."""
+
+    method: str
+    changes: Mapping[str, Any] = NOTHING
+
+
+WHOLE = "CONS"  # what all variants are compared with
+# Each variant of CONS has one ingredient changed.
+ABLATION = {
+    WHOLE: Variant("cons"),
+    "IQL": Variant("iql"),
+    "AdHocTD": Variant("adhoc-td"),
+    "AdHocTD, asking as rarely as in the paper": Variant("adhoc-td", {"share.ask_scale": 0.5}),
+    "SEQL": Variant("seql"),
+    "teachers with the student's memory": Variant("cons", {"share.teacher_memory": "student"}),
+    "teachers with their own memory": Variant("cons", {"share.teacher_memory": "own"}),
+    "always asking": Variant("cons", {"share.ask_gate": "always"}),
+    "asking when exploring": Variant("cons", {"share.ask_gate": "exploring"}),
+    "asking as rarely as in the paper": Variant("cons", {"share.ask_scale": 0.5}),
+    "asking in all episodes": Variant("cons", {"share.ask_share": 1.0}),
+    "anyone teaches": Variant("cons", {"share.eligibility": "anyone"}),
+    "more familiar teachers": Variant("cons", {"share.eligibility": "more-familiar"}),
+    "Eq. 6 as in the paper": Variant("cons", {"share.eligibility": "either"}),
+    "teachers expect 1 more": Variant("cons", {"share.hope_margin": 1.0}),
+    "kappa 1": Variant("cons", {"share.temperature": 1.0}),
+    "kappa 0.02": Variant("cons", {"share.temperature": 0.02}),
+    "positive knowledge only": Variant("cons", {"share.knowledge": "positive-only"}),
+    "negative knowledge only": Variant("cons", {"share.knowledge": "negative-only"}),
+    "no targeted exploration": Variant("cons", {"share.sampling": "plain"}),
+    "a tenth of the budget": Variant("cons", {"share.budget_requests": 5_000}),
+    "start after 1,500 episodes": Variant("cons", {"share.start_episode": 1_500}),
 }
 
 
-def run(
-    method: str, env: str, seeds: Sequence[int], out: Path, workers: int | None, changes: Mapping[str, Any] = NOTHING
-) -> None:
-    """Run a method with all seeds that are missing, optionally with some settings changed."""
-    options = {"episodes": SETTINGS[env].episodes, "evaluation_episodes": 200, **changes}
+def run(method: str, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
+    """Run a method with all seeds that are missing."""
+    options = {"episodes": SETTINGS[env].episodes, "evaluation_episodes": 200}
     consmarl.sweep([method], [env], seeds, options=options, out=out, workers=workers)
 
 
+def run_variant(name: str, seeds: Sequence[int], out: Path, workers: int) -> None:
+    """Run a variant of the ablation with all seeds that are missing."""
+    method, changes = ABLATION[name]
+    options = ABLATION_SIZE.options | dict(changes)
+    consmarl.sweep([method], [ABLATION_ENV], seeds, options=options, set=ABLATION_SIZE.set, out=out, workers=workers)
+
+
+def batches(seeds: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Divide seeds into those that run at the same time."""
+    return (seeds[at : at + size] for at in range(0, len(seeds), size))
+
+
 def main() -> None:
-    """Execute the requested runs: all methods or variants with one seed before those with the next."""
+    """Execute the requested runs: all methods or variants with the first seeds before those with the next."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", choices=("methods", "ablation"), default="methods")
     parser.add_argument("--envs", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
@@ -76,18 +101,17 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", choices=list(ABLATION), default=list(ABLATION))
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/sharing"))
-    parser.add_argument("--workers", type=int)
+    parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
     if asked.what == "ablation":
-        for seed in asked.seeds or ABLATION_SEEDS:
+        for seeds in batches(asked.seeds or ABLATION_SEEDS, asked.workers):
             for variant in asked.variants:
-                out = asked.out / OF_ABLATION / folder_of(variant)
-                run("cons", ABLATION_ENV, [seed], out, asked.workers, ABLATION[variant])
+                run_variant(variant, seeds, asked.out / OF_ABLATION / folder_of(variant), asked.workers)
         return
     for env in asked.envs:
-        for seed in asked.seeds or SETTINGS[env].seeds:
+        for seeds in batches(asked.seeds or SETTINGS[env].seeds, asked.workers):
             for method in asked.methods:
-                run(method, env, [seed], asked.out / method, asked.workers)
+                run(method, env, seeds, asked.out / method, asked.workers)
 
 
 if __name__ == "__main__":
