@@ -1,8 +1,8 @@
 """Make the runs that `collect.py` collects: sharing and its rivals with one learner. Finished runs are not repeated.
 
     python -m results.sharing.run --envs pgm-6ag --seeds 110 111
-    python -m results.sharing.run --methods iql cons          # on every environment, with its own seeds
-    python -m results.sharing.run ablation                    # CONS with one ingredient changed each, a small environment
+    python -m results.sharing.run --methods iql cons    # on every environment, with its own seeds
+    python -m results.sharing.run ablation              # CONS with one ingredient changed each, in a small environment
 
 `--out` sets another folder than runs/sharing, `--workers` the number of parallel runs, each with a seed of its own.
 """
