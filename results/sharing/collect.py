@@ -8,8 +8,9 @@ ablation, `runs/sharing/ablation/kappa_1/…`.
 """
 
 import json
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,18 +38,36 @@ def to_level(run: Run) -> float:
     return episodes_to_reach(episodes, values, LEVELS[run["world"]]) or float(run["episodes"])
 
 
+def episodes_per_success(runs: Sequence[Run]) -> float:
+    """Return the episodes that all runs spend until they reach the level, divided by the number that reach it.
+
+    This is what reaching the level costs on average if runs that fail are begun anew: the average runtime of the COCO
+    benchmarks (Hansen et al. 2016). Infinite if no run reaches it.
+    """
+    num_reaching = sum(reaches(run) for run in runs)
+    return sum(map(to_level, runs)) / num_reaching if num_reaching else math.inf
+
+
+def reaches(run: Run) -> bool:
+    """Return whether a run reaches its environment's level."""
+    episodes, values = np.array(run["evaluations"]).T
+    return episodes_to_reach(episodes, values, LEVELS[run["world"]]) is not None
+
+
 MEASURES: dict[str, Measure] = {"final return": final, "area under the curve": area, "episodes to the level": to_level}
 
 
 def print_returns(world: str, by_method: dict[str, list[Run]]) -> None:
     """Print the final returns of every seed, and each method's means of all measures."""
     print(f"\n{world}, {SETTINGS[world].episodes:,} episodes, level {LEVELS[world]:g}\n")
-    print("| method | n | final return, seeds | mean | area, mean | episodes to the level, mean |")
-    print("|---|---|---|---|---|---|")
+    columns = ("method", "n", "final return, seeds", "mean", "area, mean", "episodes to the level, mean",
+               "runs that reach it", "episodes per success")  # fmt: skip
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for method in [name for name in METHODS if name in by_method]:
         group = by_method[method]
         means = [np.mean([measure(run) for run in group]) for measure in MEASURES.values()]
-        cells = [f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:,.0f}"]
+        cells = [f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:,.0f}", f"{sum(map(reaches, group))}"]
+        cells.append(f"{episodes_per_success(group):,.0f}")
         row = f"| {LABELS[method]} | {len(group)} | {numbers(map(final, group))} | {' | '.join(cells)} |"
         print(row.replace("-", "−"))
 
