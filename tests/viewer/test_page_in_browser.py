@@ -55,6 +55,9 @@ def twins(cons_run, tmp_path_factory):
     recorded = [exchanges.read_episode(exchanges.episode_path(cons_run, number)) for number in small.RECORDED]
     told = [small.played(recorded[number % 5], exchanges.STAGED, number, bonus=number % 3) for number in range(12)]
     silent = [small.played(recorded[number % 5], exchanges.SILENT, number, bonus=0) for number in range(12)]
+    for each in silent:  # agent 2 chooses something else in step 3
+        each.steps["action"] = each.steps["action"].copy()
+        each.steps["action"][3, 2] = (each.steps["action"][3, 2] + 1) % 5
     run, out = read_run(cons_run), tmp_path_factory.mktemp("twins") / "exchange.html"
     viewed = [Viewed(run, small.CONS, told, "with sharing"), Viewed(run, small.CONS, silent, "nobody asks")]
     return write_page(viewed, out).as_uri(), told, silent
@@ -541,6 +544,19 @@ def test_with_and_without_sharing_the_difference_is_told_with_its_interval(opene
     reach(page, "s5/0/1")
     assert page.locator(".pairs .is-shown").get_attribute("data-key") == "s5"
     assert page.locator(".charts:visible").count() == 1  # the charts of requests are hidden where nobody asks
+
+
+def test_a_page_of_pairs_opens_where_the_pair_that_gained_most_parts(opened, twins):
+    address, told, silent = twins
+    gains = [np.sum(one.steps["rewards"] - other.steps["rewards"]) for one, other in zip(told, silent, strict=True)]
+    pair = int(np.argmax(gains))
+    page = opened(address)
+    assert drawn(page) == (f"s{pair}", 3, 2)
+    words = page.locator(".paired").text_content()
+    assert f"Sharing gained most in Staged {pair}. Its two episodes part in step 3: agent 2 chooses" in words
+    page.locator("[data-do=last]").click()
+    page.locator("[data-turn]").click()
+    reach(page, f"s{pair}/3/2")
 
 
 def test_votes_of_adhoc_td_are_shown(opened, pair_address, adhoc_run):

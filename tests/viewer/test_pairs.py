@@ -5,7 +5,7 @@ import pytest
 
 from consmarl.experiments.exchanges import RecordedEpisode
 from consmarl.reports.statistics import interval
-from consmarl.viewer.pairs import FEWEST_PAIRS, described, paired_returns, verdict
+from consmarl.viewer.pairs import FEWEST_PAIRS, Turn, described, most_gained, paired_returns, verdict
 
 
 def episodes(returns):
@@ -54,3 +54,27 @@ def test_rounding_in_single_precision_is_no_difference():
     theirs = RecordedEpisode({}, {"rewards": np.array([[1.0]], np.float32)}, {}, {}, {})
     assert ours.steps["rewards"].sum(dtype=np.float64) != 1.0
     assert paired_returns([ours], [theirs]).differences.tolist() == [0.0]
+
+
+def acting(returns, actions):
+    """Episodes with these returns, in which agents take these actions, [step][agent]."""
+    return [
+        RecordedEpisode({}, played.steps | {"action": np.array(rows, np.uint8)}, {}, {}, {})
+        for played, rows in zip(episodes(returns), actions, strict=True)
+    ]
+
+
+def test_the_pair_that_gained_most_parts_at_its_first_different_choice():
+    silent = acting([8.0, 8.0, 8.0], [[[0, 0], [0, 0]]] * 3)
+    told = acting([7.0, 12.0, 9.0], [[[1, 0], [0, 0]], [[0, 0], [0, 3]], [[2, 0], [0, 0]]])
+    assert most_gained(paired_returns(told, silent), told, silent) == Turn(pair=1, step=1, agent=1)
+
+
+def test_an_episode_that_ends_earlier_is_compared_up_to_its_end():
+    silent, told = acting([8.0], [[[0, 0], [0, 0]]]), acting([9.0], [[[0, 2]]])
+    assert most_gained(paired_returns(told, silent), told, silent) == Turn(pair=0, step=0, agent=1)
+
+
+def test_nothing_was_gained_where_no_return_is_higher():
+    silent, told = acting([8.0, 8.0], [[[0, 0]]] * 2), acting([8.0, 7.0], [[[1, 0]]] * 2)
+    assert most_gained(paired_returns(told, silent), told, silent) is None

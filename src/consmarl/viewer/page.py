@@ -117,7 +117,27 @@ def _compared(viewed: Sequence[Viewed]) -> dict[str, Any] | None:
         return None
     told, silent = (each.episodes for each in viewed)
     words = pairs.SHARING if viewed[0].consult is None else pairs.CONSULTING
-    return pairs.described(pairs.paired_returns(told, silent), words)
+    found = pairs.paired_returns(told, silent)
+    # one dimension of several does not tell where episodes begin to differ
+    turn = pairs.most_gained(found, told, silent) if viewed[0].num_dimensions == 1 else None
+    return pairs.described(found, words) | {"turn": turn and _turning_point(turn, viewed)}
+
+
+def _turning_point(turn: pairs.Turn, viewed: Sequence[Viewed]) -> dict[str, Any]:
+    """Return the moment at which the pair that gained most parts, for the page's script, and a sentence on it."""
+    told, silent = (each.episodes[turn.pair] for each in viewed)
+    named = _named(told, viewed[0])
+    does, would = (_action_name(viewed[0], each, turn) for each in (told, silent))
+    return {
+        "key": named["key"], "step": turn.step, "agent": turn.agent,
+        "where": f"{named['name']}. Its two episodes part in step {turn.step}: agent {turn.agent} chooses {does} "
+                 f"because of its teammates' answers, and {would} on its own.",
+    }  # fmt: skip
+
+
+def _action_name(viewed: Viewed, recorded: RecordedEpisode, turn: pairs.Turn) -> str:
+    names = viewed.world.choice_names[viewed.dimension] if viewed.world else recorded.action_names
+    return str(names[int(recorded.steps["action"][turn.step, turn.agent])])
 
 
 def _title(viewed: Sequence[Viewed], runs: Sequence[dict[str, Any]]) -> str:

@@ -25,12 +25,15 @@ class Words(NamedTuple):
     silent: str  # the other side
     twin: str  # how the episodes of a pair differ
     option: str  # the option that plays more pairs
+    gains: str  # starts the sentence on the pair that gained most
 
 
-SHARING = Words("With and without sharing", "with sharing", "without", "in one of them nobody asks", "--staged")
+SHARING = Words(
+    "With and without sharing", "with sharing", "without", "in one of them nobody asks", "--staged", "Sharing gained",
+)  # fmt: skip
 CONSULTING = Words(
     "Consulting and alone", "when agents consult each other", "alone", "in one of them each agent acts on its own",
-    "--greedy",
+    "--greedy", "Consulting gained",
 )  # fmt: skip
 
 
@@ -46,6 +49,14 @@ class Pairs(NamedTuple):
         return len(self.differences) >= FEWEST_PAIRS and not self.mean.low <= 0 <= self.mean.high
 
 
+class Turn(NamedTuple):
+    """The first choice in which the two episodes of a pair differ: up to there, they are identical."""
+
+    pair: int
+    step: int
+    agent: int
+
+
 def paired_returns(told: Sequence[RecordedEpisode], silent: Sequence[RecordedEpisode]) -> Pairs:
     """Compare the returns of episodes with those of their copies without sharing or consulting."""
     ours, theirs = (np.array([_team_return(recorded) for recorded in each]) for each in (told, silent))
@@ -53,6 +64,17 @@ def paired_returns(told: Sequence[RecordedEpisode], silent: Sequence[RecordedEpi
     is_same = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6)
     differences = np.where(is_same, 0.0, ours - theirs)
     return Pairs(differences, interval(differences))
+
+
+def most_gained(pairs: Pairs, told: Sequence[RecordedEpisode], silent: Sequence[RecordedEpisode]) -> Turn | None:
+    """Return where the episodes of the pair that gained most begin to differ; None if no pair gained anything."""
+    pair = int(np.argmax(pairs.differences))
+    if pairs.differences[pair] <= 0:
+        return None
+    ours, theirs = (each[pair].steps["action"] for each in (told, silent))
+    num_steps = min(len(ours), len(theirs))
+    differing = np.argwhere(ours[:num_steps] != theirs[:num_steps])
+    return Turn(pair, *map(int, differing[0])) if len(differing) else None
 
 
 def _team_return(recorded: RecordedEpisode) -> float:

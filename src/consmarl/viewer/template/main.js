@@ -18,6 +18,8 @@ class App {
     this.select.addEventListener("change", () => this.chooseEpisode(this.select.value));
     leaveWhenPicked(this.select);
     setUpGlossary();
+    const turn = data.pairs?.turn;
+    if (turn) document.querySelector("[data-turn]").addEventListener("click", () => this.chooseEpisode(turn.key, turn.step, turn.agent));
     if (data.pairs) this.paired = new Paired(document.querySelector("[data-paired]"), (key) => this.chooseEpisode(key));
     this.player = new Player(this);
     this.setUpRuns();
@@ -112,9 +114,11 @@ class App {
     if (address !== location.hash) history.replaceState(null, "", address);
   }
 
-  // Show what the URL says, as far as it exists; otherwise the first episode in which something happens.
+  // Show what the URL says, as far as it exists; otherwise where a pair begins to differ, or the first episode in which
+  // something happens.
   async recall() {
-    const words = new URLSearchParams(location.hash.slice(1));
+    const words = new URLSearchParams(location.hash.slice(1)), turn = data.pairs?.turn;
+    if (!location.hash && turn) { await this.chooseEpisode(turn.key, turn.step, turn.agent); return; }
     const { episodes, num_agents: numAgents } = data.runs[0];
     const about = episodes.find((each) => each.key === words.get("episode")) ??
       episodes.find((each) => each.summary.changed > 0) ?? episodes[0];
