@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from results.collecting import Run, area, collected, draw, numbers
+from results.running import sweep
 
-import consmarl
 from consmarl.reports.statistics import interval
 
 HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def make_runs(envs: list[str], seeds: list[int], out: Path, workers: int | None)
     for env in envs:
         for method in METHODS:
             where = out / f"{env} {method}"
-            consmarl.sweep([method], [WORLD], seeds, options=OPTIONS, set=SETS[env], out=where, workers=workers)
+            sweep([method], [WORLD], seeds, options=OPTIONS, set=SETS[env], out=where, workers=workers)
 
 
 def print_table(env: str, by_method: dict[str, list[Run]]) -> None:

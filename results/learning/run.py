@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import consmarl
+from results.running import sweep
 
 EPISODES = {"pgm-3ag": 40_000, "pgm-6ag": 14_000, "ft": 24_000, "cleanup": 24_000}
 FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
@@ -80,7 +80,7 @@ def run(
 ) -> None:
     """Run IQL with these options for all seeds that are missing."""
     everything = {"evaluation_episodes": 400, **options}
-    consmarl.sweep(["iql"], [env], seeds, options=everything, set=set or {}, out=out, workers=workers)
+    sweep(["iql"], [env], seeds, options=everything, set=set or {}, out=out, workers=workers)
 
 
 def main() -> None:

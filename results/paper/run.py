@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import consmarl
+from results.running import batches, sweep
 
 FIRST_SEED = 10  # the default in the authors' code
 
@@ -57,7 +57,7 @@ def run(variant: str, env: str, seeds: Sequence[int], out: Path, workers: int) -
     """Make a variant's runs with these seeds, except those that are finished."""
     method, options = VARIANTS[variant]
     everything = {"episodes": EPISODES[env], **EVALUATION, **options}
-    consmarl.sweep([method], [env], seeds, options=everything, out=out / variant, workers=workers)
+    sweep([method], [env], seeds, options=everything, out=out / variant, workers=workers)
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
     asked = parser.parse_args()
     for part in (each for name in asked.parts for each in PARTS[name]):
         seeds = asked.seeds or seeds_of(part)
-        for some in (seeds[at : at + asked.workers] for at in range(0, len(seeds), asked.workers)):
+        for some in batches(seeds, asked.workers):
             for variant in (each for each in part.variants if asked.variants is None or each in asked.variants):
                 run(variant, part.env, some, asked.out, asked.workers)
 

@@ -8,13 +8,12 @@
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from results.learning.run import SIZES, folder_of
-
-import consmarl
+from results.running import batches, sweep
 
 NOTHING: Mapping[str, Any] = {}
 OF_ABLATION = "ablation"
@@ -77,19 +76,14 @@ ABLATION = {
 def run(method: str, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
     """Run a method with all seeds that are missing."""
     options = {"episodes": SETTINGS[env].episodes, "evaluation_episodes": 200}
-    consmarl.sweep([method], [env], seeds, options=options, out=out, workers=workers)
+    sweep([method], [env], seeds, options=options, out=out, workers=workers)
 
 
 def run_variant(name: str, seeds: Sequence[int], out: Path, workers: int) -> None:
     """Run a variant of the ablation with all seeds that are missing."""
     method, changes = ABLATION[name]
     options = ABLATION_SIZE.options | dict(changes)
-    consmarl.sweep([method], [ABLATION_ENV], seeds, options=options, set=ABLATION_SIZE.set, out=out, workers=workers)
-
-
-def batches(seeds: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Divide seeds into those that run at the same time."""
-    return (seeds[at : at + size] for at in range(0, len(seeds), size))
+    sweep([method], [ABLATION_ENV], seeds, options=options, set=ABLATION_SIZE.set, out=out, workers=workers)
 
 
 def main() -> None:
