@@ -54,13 +54,15 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.workbench
 	$(BIN)/python -m benchmarks.viewer
 
-# What was finished before is not run again: `make clean` begins anew.
+# What was finished before is not run again: `make clean` begins anew. The page of exchanges and the GIF take a core each.
+TAUGHT := demo/runs/pgm-3ag/cons/seed-30
 demo: $(READY)
 	$(BIN)/consmarl sweep --config examples/demo.json --out demo/runs
-	$(BIN)/consmarl view demo/runs/pgm-3ag/cons/seed-2 --staged 5
+	$(BIN)/consmarl view $(TAUGHT) --staged 20 --without-sharing & page=$$!; \
+		$(BIN)/consmarl watch $(TAUGHT) --out demo/cons.gif && wait $$page
 	$(BIN)/consmarl report demo/runs --out demo/report.html --title "IQL and CONS on a small Patient Gold Miner"
-	$(BIN)/consmarl watch demo/runs/pgm-3ag/cons/seed-2 --out demo/cons.gif
 	@echo "Open demo/report.html with a browser: curves, intervals, both policies at work, and who taught whom what."
+	@echo "$(TAUGHT)/exchange.html opens with an exchange that mattered."
 
 clean:
 	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
