@@ -53,6 +53,7 @@ ABLATION = {
     "AdHocTD": Variant("adhoc-td"),
     "AdHocTD, asking as rarely as in the paper": Variant("adhoc-td", {"share.ask_scale": 0.5}),
     "SEQL": Variant("seql"),
+    "SEQL whose agents also share as in CONS": Variant("seql", {"sharing": "cons"}),
     "teachers with the student's memory": Variant("cons", {"share.teacher_memory": "student"}),
     "teachers with their own memory": Variant("cons", {"share.teacher_memory": "own"}),
     "always asking": Variant("cons", {"share.ask_gate": "always"}),
