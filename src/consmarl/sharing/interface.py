@@ -59,7 +59,7 @@ class Traffic(NamedTuple):
     answers: jax.Array  # int32 [agent, env], messages it received
     taught: jax.Array  # int32 [agent, env], messages it gave
     advised: jax.Array  # int32 [agent, env], whether its action was based on others' knowledge
-    from_experts: Any = ()  # int32 [agent, env], messages it received from experts beside the team; () without any
+    expert_answers: Any = ()  # int32 [agent, env], messages it received from experts beside the team; () without any
 
 
 class Shared(NamedTuple):

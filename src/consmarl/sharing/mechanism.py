@@ -169,7 +169,7 @@ class Mechanism(Sharing):
     @property
     def reported_metrics(self) -> tuple[Metric, ...]:
         """The metrics, with the answers from experts if there are any beside the team."""
-        return (*self.metrics, reported.FROM_EXPERTS) if self.num_beside else self.metrics
+        return (*self.metrics, reported.EXPERT_ANSWERS) if self.num_beside else self.metrics
 
     @property
     def counting_kind(self) -> str:
@@ -283,7 +283,7 @@ class Mechanism(Sharing):
             answers=outcome.num_answers,
             taught=outcome.taught,
             advised=is_advised.astype(jnp.int32),
-            from_experts=outcome.from_experts,
+            expert_answers=outcome.expert_answers,
         )
         record = self._record(asked, outcome, left, alone, actions) if is_recording else ()
         return Shared(actions, traffic, left, memory, record, ready.recall)

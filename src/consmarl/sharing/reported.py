@@ -14,4 +14,4 @@ METRICS = (
     Metric("answers_left", "Answers left", SHARING, unit="answers", by_agent=True),
 )
 # only where experts are beside the team; its name is that of the field of `Traffic`
-FROM_EXPERTS = Metric("from_experts", "Answers from experts per episode", SHARING, unit="answers")
+EXPERT_ANSWERS = Metric("expert_answers", "Answers from experts per episode", SHARING, unit="answers")

@@ -97,7 +97,7 @@ class Outcome(NamedTuple):
     is_advised: jax.Array  # bool, of the same shape
     num_answers: jax.Array  # int32, messages a student received
     taught: jax.Array  # int32, messages an agent gave
-    from_experts: Any  # int32, messages a student received from experts beside the team; () without any
+    expert_answers: Any  # int32, messages a student received from experts beside the team; () without any
     records: Any  # (StudentRecord, TeacherRecord), or () if nothing is recorded
 
 
@@ -218,16 +218,18 @@ def _answer_some(
     values = ask_teachers(students, envs).swapaxes(0, 1)  # [request, teacher, …]
     teachers = Teachers(only_allowed(values, None if allowed is None else allowed[:, None]), num_visits)
     num_branches = situation.num_branches
-    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents + num_experts, num_branches))(pairs)
+    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents + num_experts, num_branches))(
+        pairs
+    )
     replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)
     would = (replies == Reply.ANSWERED) & is_request
     has_budget = (jnp.cumsum(would, axis=0) - would) < outcome.answers_left[None, :]
     replies = within_budget(mechanism, replies, has_budget)
     exchanges = jax.vmap(lambda *each: exchanged(mechanism, *each))(requests, teachers, replies, draws)
     answers = ((replies == Reply.ANSWERED) & is_request).astype(jnp.int32)
-    student, from_experts = exchanges.student, outcome.from_experts
+    student, expert_answers = exchanges.student, outcome.expert_answers
     if num_experts:
-        from_experts = from_experts.at[numbers].set(answers[:, num_agents:].sum(axis=1), mode="drop")
+        expert_answers = expert_answers.at[numbers].set(answers[:, num_agents:].sum(axis=1), mode="drop")
     return Outcome(
         num_done=outcome.num_done + len(numbers),
         answers_left=outcome.answers_left - answers.sum(axis=0) * mechanism.enforces_answer_budget,
@@ -235,7 +237,7 @@ def _answer_some(
         is_advised=outcome.is_advised.at[numbers].set(student.is_advised, mode="drop"),
         num_answers=outcome.num_answers.at[numbers].set(answers.sum(axis=1), mode="drop"),
         taught=outcome.taught.at[envs[:, None] * num_agents + agents[None, :]].add(answers[:, :num_agents]),
-        from_experts=from_experts,
+        expert_answers=expert_answers,
         records=_noted(outcome.records, numbers, exchanges),
     )
 

@@ -67,19 +67,16 @@ class Trainer(RunParts):
         return _evaluate(self.world, actors, num_episodes, parameters, key)
 
     def _round(self, is_recording: bool, state: TrainState) -> tuple[TrainState, RoundReport]:
-        def play(beside: Any, *arguments: Any) -> Episodes:
-            return play_episodes(self.world, self.actors, *arguments, self.num_envs, beside=beside,
+        play = functools.partial(play_episodes, self.world, self.actors, num_envs=self.num_envs,
                                  is_recording=is_recording)  # fmt: skip
-
         state = self.with_newcomers(state)
         key_round = jax.random.fold_in(state.key, state.num_rounds)
         key_play, key_learn = jax.random.split(key_round)
         epsilons = self.round_epsilon(state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
         first_episode = state.num_rounds * self.num_envs
-        episodes = on_every_device(
-            play, state.beside, parameters, state.sharing, epsilons, first_episode, key_play
-        )
+        episodes = on_every_device(lambda beside, *rest: play(*rest, beside=beside), state.beside, parameters,
+                                   state.sharing, epsilons, first_episode, key_play)  # fmt: skip
         replay, learned = self.learning.store_and_learn(state.learner, state.replay, episodes.batch, key_learn)
         report = RoundReport(
             returns=episodes.batch.rewards.sum(axis=2).T,

@@ -33,7 +33,9 @@ class Exchange {
       told.push(this.run.consult ? "It asks all its teammates." : `It asks. ${this.familiar(episode, step, agent)}, ` +
         `so its probability of asking was ${shown(episode.at("steps/ask_probability", step, agent))}.`);
       const verb = numAnswers === 1 ? "answers" : "answer";
-      told.push(numAnswers === 0 ? "Nobody answers." : `${numAnswers} of ${counted(numOthers, "teammate")} ${verb}.`);
+      const numExperts = episode.numTeachers - episode.numAgents;
+      const others = counted(numOthers, "teammate") + (numExperts ? ` and ${counted(numExperts, "expert")}` : "");
+      told.push(numAnswers === 0 ? "Nobody answers." : `${numAnswers} of ${others} ${verb}.`);
       if (episode.isAdvised(request)) {
         told.push(this.howDrawn(episode, request, did));
         told.push(did === own ? `By itself it would have done the same.` : `By itself it would have chosen ${own}.`);
