@@ -185,7 +185,7 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "name": name,
         "num_agents": first.num_agents,
-        "num_experts": max(each.num_experts for each in viewed.episodes),
+        "num_experts": _num_experts(viewed),
         "actions": list(world.choice_names[viewed.dimension]) if world else first.action_names,
         "sharing": _sharing_word(viewed),
         "has_values": config.entry.is_value_based,
@@ -215,6 +215,11 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
             "icon": ICON,
         }
     return described
+
+
+def _num_experts(viewed: Viewed) -> int:
+    """Return the number of experts beside the team; in greedy episodes, they take no part."""
+    return max(each.num_experts for each in viewed.episodes)
 
 
 def _remembered(sharing: Mechanism, num_experts: int) -> str:
@@ -271,6 +276,8 @@ def _settings(viewed: Viewed) -> list[list[str]]:
         ("who may teach", sharing.eligibility.value),
         ("what teachers remember", sharing.teacher_memory.value),
     ]
+    if num_experts := _num_experts(viewed):
+        rows.append(("experts beside the team", str(num_experts)))
     if sharing.hope_margin:
         rows.append(("expecting more means by more than", f"{sharing.hope_margin:g}"))
     if isinstance(sharing, Cons):
