@@ -26,8 +26,10 @@ from tests.training.test_sharing import SIZES, SMALL, FixedStart, equal
 
 WORLD = consmarl.make("pgm-3ag", **SMALL)
 TEAM, EXPERTS = slice(3), slice(3, None)
-ALONE = Cons(start_episode=0, ask_scale=0.05, teacher_memory=TeacherMemory.HISTORY)
-CONS = dataclasses.replace(ALONE, num_beside=3)
+BUDGET = 40  # answers that every teacher may give
+ALONE = Cons(start_episode=0, ask_scale=0.05, teacher_memory=TeacherMemory.HISTORY, budget_answers=BUDGET)
+CONS = dataclasses.replace(ALONE, num_beside=3)  # one mechanism for most tests, because each is compiled separately
+ADHOC_TD = AdHocTD(start_episode=0, ask_scale=0.05, budget_answers=BUDGET, num_beside=3)
 NUM_ROUNDS = 6
 
 
@@ -54,10 +56,10 @@ def beginning(run, bias=0.0, seed=1):
 
 
 @functools.cache
-def played(sharing, num_envs=2, bias=0.0):
-    """Run as many rounds as replay holds with two environments: the final state and the report."""
+def played(sharing, bias=0.0, num_envs=2, num_rounds=NUM_ROUNDS):
+    """Return the final state and the report of a run that is as long as replay."""
     run = trainer(sharing, num_envs)
-    return jax.device_get(run.run(beginning(run, bias), NUM_ROUNDS, is_recording=True))
+    return jax.device_get(run.run(beginning(run, bias), num_rounds, is_recording=True))
 
 
 def by_whole_episodes(parameters, codes, actions):
@@ -70,11 +72,10 @@ def by_whole_episodes(parameters, codes, actions):
     return jax.jit(jax.vmap(of_one))(jnp.arange(3), parameters)
 
 
-@pytest.mark.parametrize("num_envs", [2, 11], ids=["together", "by lists"])
-def test_experts_judge_by_their_own_networks_what_the_student_saw_and_did(num_envs):
-    run = trainer(CONS, num_envs)  # with eleven environments, there are more than 32 pairs
-    num_rounds = 12 // num_envs
-    state, report = jax.device_get(run.run(beginning(run), num_rounds, is_recording=True))
+# with eleven environments there are more than 32 pairs, whose memories are updated by lists
+@pytest.mark.parametrize(("num_envs", "num_rounds"), [(2, NUM_ROUNDS), (11, 1)], ids=["together", "by lists"])
+def test_experts_judge_by_their_own_networks_what_the_student_saw_and_did(num_envs, num_rounds):
+    state, report = played(CONS, num_envs=num_envs, num_rounds=num_rounds)
     step = jax.tree.map(lambda rows: np.moveaxis(rows, 3, 1), report.records.step)  # [round, env, step, agent, …]
     is_live = np.moveaxis(report.records.is_live, 2, 1)
     episodes, num_compared = state.replay.episodes, 0
@@ -83,10 +84,11 @@ def test_experts_judge_by_their_own_networks_what_the_student_saw_and_did(num_en
         for episode in range(num_rounds * num_envs):
             place = divmod(episode, num_envs)
             asked = np.flatnonzero(step.is_asking[place][:, student] & is_live[place])
-            told = jax.tree.map(lambda rows, at=place, asked=asked: rows[at][asked, student], step.teachers)
+            highest, best = (rows[place][asked, student, EXPERTS]
+                             for rows in (step.teachers.max_value, step.teachers.best_action))  # fmt: skip
             expected = np.asarray(values)[:, asked, episode].swapaxes(0, 1)  # [request, expert, action]
-            np.testing.assert_allclose(told.max_value[:, EXPERTS], expected.max(axis=2), rtol=1e-4, atol=1e-5)
-            np.testing.assert_array_equal(told.best_action[:, EXPERTS], expected.argmax(axis=2))
+            np.testing.assert_allclose(highest, expected.max(axis=2), rtol=1e-4, atol=1e-5)
+            np.testing.assert_array_equal(best, expected.argmax(axis=2))
             num_compared += len(asked)
     assert num_compared > 50
 
@@ -121,19 +123,23 @@ def test_they_count_as_having_met_what_the_student_met_so_only_what_they_expect_
     assert own.max() > 1
     np.testing.assert_array_equal(visits[:, EXPERTS], np.repeat(own[:, None], 3, axis=1))
     expects_more = step.teachers.max_value[step.is_asking] > step.values[step.is_asking].max(axis=1)[:, None]
-    np.testing.assert_array_equal(replies[:, EXPERTS] == Reply.ANSWERED, expects_more[:, EXPERTS])
-    assert {Reply.ANSWERED, Reply.KNOWS_LESS} == set(replies[:, EXPERTS].ravel().tolist())
+    is_silent = replies[:, EXPERTS] == Reply.KNOWS_LESS
+    np.testing.assert_array_equal(is_silent, ~expects_more[:, EXPERTS])
+    assert 0 < is_silent.mean() < 1
 
 
-@pytest.mark.parametrize("sharing", [CONS, AdHocTD(start_episode=0, ask_scale=0.05, num_beside=3)])
+@pytest.mark.parametrize("sharing", [CONS, ADHOC_TD], ids=["CONS", "AdHocTD"])
 def test_every_expert_has_a_budget_of_its_own_and_its_answers_are_counted_apart(sharing):
-    sharing = dataclasses.replace(sharing, budget_answers=9)
     state, report = played(sharing, bias=3.0)
     answered = (report.records.step.teachers.reply == Reply.ANSWERED).sum(axis=(0, 1, 2, 3))  # [teacher]
-    assert state.sharing.answers_left.tolist() == (9 - answered).tolist()
-    assert answered[EXPERTS].tolist() == [9, 9, 9]
+    assert state.sharing.answers_left.tolist() == (BUDGET - answered).tolist()
+    assert answered[EXPERTS].tolist() == [BUDGET] * 3
     told = {name: report.sharing[name].sum() for name in ("answers", "taught", "expert_answers")}
-    assert told == {"answers": answered.sum(), "taught": answered[TEAM].sum(), "expert_answers": answered[EXPERTS].sum()}
+    assert told == {
+        "answers": answered.sum(),
+        "taught": answered[TEAM].sum(),
+        "expert_answers": answered[EXPERTS].sum(),
+    }
     assert report.sharing["answers_left"].shape == (NUM_ROUNDS, 3)  # of the agents
 
 
@@ -152,7 +158,7 @@ def test_experts_that_expect_nothing_never_answer_and_change_no_choice():
         np.testing.assert_array_equal(hopeless.sharing[name], without.sharing[name], err_msg=name)
     np.testing.assert_array_equal(hopeless.records.step.action, without.records.step.action)
     assert without.sharing["advised"].sum() > 0
-    assert state.sharing.answers_left[EXPERTS].tolist() == [100_000] * 3  # two teammates' worth of requests
+    assert state.sharing.answers_left[EXPERTS].tolist() == [BUDGET] * 3
 
 
 def test_a_run_without_experts_has_no_trace_of_them():
@@ -169,7 +175,9 @@ def test_a_run_without_experts_has_no_trace_of_them():
 
 def test_a_resumed_run_goes_on_with_its_experts(tmp_path):
     run = trainer(CONS)
-    state, _ = run.run(beginning(run), NUM_ROUNDS, is_recording=True)
+    first = beginning(run)
+    plenty = first.sharing._replace(answers_left=jnp.full(6, 1_000))  # so that experts still answer at the end
+    state, _ = run.run(first._replace(sharing=plenty), NUM_ROUNDS, is_recording=True)
     checkpoints.save(tmp_path, 1, state, run.sharing.facts(state.sharing), keep=1)
     whole, report = run.run(state, NUM_ROUNDS, is_recording=True)
     restored = checkpoints.restore(tmp_path, functools.partial(run.init, 1)).state
