@@ -176,7 +176,9 @@ def test_a_run_without_experts_has_no_trace_of_them():
 def test_a_resumed_run_goes_on_with_its_experts(tmp_path):
     run = trainer(CONS)
     first = beginning(run)
-    plenty = first.sharing._replace(answers_left=jnp.full(6, 1_000))  # so that experts still answer at the end
+    plenty = first.sharing._replace(
+        answers_left=jnp.full(6, 1_000, jnp.int32)
+    )  # so that experts still answer at the end
     state, _ = run.run(first._replace(sharing=plenty), NUM_ROUNDS, is_recording=True)
     checkpoints.save(tmp_path, 1, state, run.sharing.facts(state.sharing), keep=1)
     whole, report = run.run(state, NUM_ROUNDS, is_recording=True)
