@@ -43,6 +43,8 @@ FAULTS = (
           MECHANISM),
     Fault("sharing/mechanism.py", "wants & (set_aside < requests_left[:, None])",
           "wants & (requests_left[:, None] > 0)", MECHANISM),
+    Fault("sharing/requests.py", "jnp.repeat(of_students[:, None], num_experts, axis=1)",
+          "jnp.zeros((len(of_students), num_experts), jnp.int32)", ("training/test_beside.py",)),
     Fault("sharing/counters.py", "goes_on = ~is_there & ~jnp.any(is_free, axis=1)", "goes_on = ~is_there & False",
           ("sharing/test_counters.py",)),
     Fault("sharing/codebook.py", "is_near | ((cells == closest) & ~is_new)", "is_near",
@@ -83,6 +85,8 @@ FAULTS = (
     Fault("training/loop.py", "jax.random.fold_in(state.key, state.num_rounds)", "state.key", LOOP),
     Fault("training/checkpoints.py", "outdated = set(numbers(directory)[:-keep]) - {number}",
           "outdated = set(numbers(directory)[:keep]) - {number}", ("training/test_checkpoints.py",)),
+    Fault("training/teaching.py", "self.learner.act(self.beside, of_experts, *situation)",
+          "self.learner.act(self.beside, of_team, *situation)", ("training/test_beside.py",)),
     Fault("training/teaching.py", "remembered = place.memory_after if is_after else place.memory",
           "remembered = place.memory_after", ("training/test_teaching.py",)),
 )  # fmt: skip

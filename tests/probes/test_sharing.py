@@ -1,5 +1,6 @@
 """Sharing in tiny environments: an agent learns from advice what the other discovered; without knowledge, no advice."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import jax
@@ -83,14 +84,23 @@ class NeverRight(IQL):
         return state._replace(online=shy, target=jax.tree.map(jnp.copy, shy))
 
 
-def returns_after_training(world, sharing, num_rounds=150):
+def pulling_right(beside):
+    """Give experts beside the team, if there are any, networks that always expect most of the last lever."""
+    return beside._replace(head_bias=beside.head_bias.at[:, 2].set(5.0)) if beside else beside
+
+
+EXPLORING, NEVER = LinearSchedule(1.0, 0.2, anneal_steps=1000), LinearSchedule(0.0, 0.0)
+
+
+def returns_after_training(world, sharing, num_rounds=150, epsilon=EXPLORING):
     learner = NeverRight(TeamSpec.of(world), hidden_size=16, target_every_updates=20,
                          optimiser=RMSprop(learning_rate=5e-3))  # fmt: skip
     trainer = Trainer(
         world=world, learner=learner, sharing=sharing, exploration=OnlyTheFirstExplores(),
-        epsilon=LinearSchedule(1.0, 0.2, anneal_steps=1000), num_envs=8, replay_episodes=512, warmup_steps=0,
+        epsilon=epsilon, num_envs=8, replay_episodes=512, warmup_steps=0,
     )  # fmt: skip
-    state, report = trainer.run(trainer.init(0), num_rounds)
+    state = trainer.init(0)
+    state, report = trainer.run(state._replace(beside=pulling_right(state.beside)), num_rounds)
     played = trainer.evaluate(learner.parameters(state.learner), jax.random.key(1), 4)
     advised = np.asarray(report.sharing["advised"]).sum(axis=(0, 2)) if report.sharing else np.zeros(2)
     return np.asarray(played.batch.rewards.sum(axis=2).mean(axis=1)), advised
@@ -117,3 +127,22 @@ def test_advice_from_somebody_who_never_saw_it_is_refused():
     returns, advised = returns_after_training(Strangers(), Cons(start_episode=200, ask_scale=0.02, requires_seen=True))
     assert advised.tolist() == [0, 0]
     assert returns.tolist() == [1.0, 0.0]
+
+
+# with a higher temperature than above, because a student that is sure of itself does not follow
+FROM_THE_START = dataclasses.replace(CONS, start_episode=0, policy_temperature=1.0)
+
+
+@pytest.mark.parametrize(
+    ("sharing", "expected"),
+    [
+        (FROM_THE_START, [0.0, 0.0]),
+        (dataclasses.replace(FROM_THE_START, num_beside=2), [1.0, 1.0]),
+        (dataclasses.replace(ADHOC_TD, start_episode=0, num_beside=2), [1.0, 1.0]),
+    ],
+    ids=["CONS without experts", "CONS", "AdHocTD"],
+)
+def test_a_team_that_knows_nothing_and_never_explores_learns_from_experts_beside_it(sharing, expected):
+    returns, advised = returns_after_training(Lever(), sharing, epsilon=NEVER)
+    assert returns.tolist() == expected
+    assert (advised > 0).all() or not sharing.num_beside

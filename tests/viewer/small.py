@@ -48,8 +48,11 @@ def contents(directory):
     }
 
 
-def crowd(num_agents):
-    """Return an episode of one step in which agent 0 asks, agent 1 answers and the others know less."""
+def crowd(num_agents, num_experts=0):
+    """Return an episode of one step in which agent 0 asks, agent 1 answers and the others know less.
+
+    If there are experts beside the team, the last one answers as well.
+    """
     agents, actions = (1, num_agents), 3
     steps = {
         "rewards": np.zeros(agents, np.float32), "epsilon": np.ones(1, np.float32),
@@ -64,10 +67,13 @@ def crowd(num_agents):
                 "num_excluded": np.zeros(1, np.uint8), "is_advised": np.zeros(1, bool), "action": np.zeros(1, np.uint8),
                 "policy_before": even, "modified": even, "policy_after": even}  # fmt: skip
     requests |= {name: np.zeros(1, np.float32) for name in ("confidence_after", "negative_weight")}
-    teachers = {name: np.zeros(agents, np.uint8) for name in ("best_action", "worst_action")}
-    teachers |= {name: np.zeros(agents, np.float32) for name in
+    everyone = (1, num_agents + num_experts)
+    teachers = {name: np.zeros(everyone, np.uint8) for name in ("best_action", "worst_action")}
+    teachers |= {name: np.zeros(everyone, np.float32) for name in
                  ("best_probability", "worst_probability", "confidence", "prestige", "max_value")}  # fmt: skip
-    reply = np.full(agents, Reply.KNOWS_LESS, np.uint8)
+    reply = np.full(everyone, Reply.KNOWS_LESS, np.uint8)
     reply[0, :2] = Reply.NOT_ASKED, Reply.ANSWERED
-    teachers |= {"reply": reply, "num_visits": np.zeros(agents, np.int32)}
+    if num_experts:
+        reply[0, -1] = Reply.ANSWERED
+    teachers |= {"reply": reply, "num_visits": np.zeros(everyone, np.int32)}
     return RecordedEpisode({"kind": exchanges.TRAINING, "episode": 20}, steps, requests, teachers, {})

@@ -390,6 +390,27 @@ def test_teammates_who_hope_for_too_little_say_so_and_what_they_remembered_is_to
     assert "had it not been exploring" in page.locator("[data-tells]").text_content()
 
 
+def test_experts_beside_the_team_answer_without_a_place_on_the_board(opened, tmp_path):
+    config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1)
+    run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
+    page = opened(write_page([Viewed(run, config, [small.crowd(3, num_experts=3)])], tmp_path / "page.html").as_uri())
+    lines = page.locator(".teachers tbody tr")
+    shown = [(line.get_attribute("data-teacher"), line.locator("td").first.text_content()) for line in lines.all()]
+    assert shown == [("1", "1"), ("5", "E2 expert 2"), ("2", "2"), ("3", "E0 expert 0"), ("4", "E1 expert 1")]
+    assert "1 of 2 teammates and 1 of 3 experts answer." in page.locator("[data-tells]").text_content()
+    assert "Experts (E) stand beside the team" in page.locator("[data-exchange]").text_content()
+    assert page.locator(".team .given .agent").all_text_contents() == ["1", "E2"]
+    assert [arrow.get_attribute("data-teacher") for arrow in page.locator(".arrows .arrow").all()] == ["1"]
+    assert page.locator(".token").count() == 3
+    gave = {(each.get_attribute("data-teacher"), each.get_attribute("data-student"))
+            for each in page.locator(".taught [data-value='1']").all()}  # fmt: skip
+    assert gave == {("1", "0"), ("5", "0")}
+    assert (
+        page.locator(".taught [data-teacher='5'][data-student='0']").get_attribute("title")
+        == "expert 2 gave agent 0 1 answer"
+    )
+
+
 def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(opened, tmp_path):
     config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1)
     run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)

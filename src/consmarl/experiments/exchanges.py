@@ -3,8 +3,9 @@
 One NumPy archive per episode, `exchanges/episode-000007500.npz`, readable without our code: arrays by step
 (`steps/…`, [step, agent, …]), by request (`requests/…`, [request, …]) and by request and teacher (`teachers/…`,
 [request, teacher, …]), the environment's states (`world/…`, [step + 1, …], the last being the final state), and a JSON
-header. The fields are those of `sharing.record`. If actions have several dimensions, every array about choices has an
-additional axis for them, after those for agents and requests, and the header names the choices.
+header. Teachers are all agents, followed by experts beside the team if there are any. The fields are those of
+`sharing.record`. If actions have several dimensions, every array about choices has an additional axis for them, after
+those for agents and requests, and the header names the choices.
 """
 
 import json
@@ -31,7 +32,8 @@ KINDS = (TRAINING, EVALUATION, STAGED, SILENT, CONSULTED)
 CHOICES = "choices"  # header entry: the names of the choices in each dimension
 Arrays = dict[str, NDArray[Any]]
 
-# The arrays of a record: one letter per axis (step, agent, action k, request, dimension), and the kind of number.
+# The arrays of a record: one letter per axis (step, agent, action k, request, teacher, dimension), and the kind of
+# number.
 _ALWAYS = {"steps/rewards": "sa f", "steps/epsilon": "s f", "steps/values": "sak f", "steps/is_exploring": "sa b",
            "steps/own_action": "sa u", "steps/action": "sa u"}  # fmt: skip
 _WHERE_SHARED = {
@@ -40,9 +42,9 @@ _WHERE_SHARED = {
     "requests/step": "r i", "requests/student": "r i", "requests/policy_before": "rk f", "requests/modified": "rk f",
     "requests/policy_after": "rk f", "requests/confidence_after": "r f", "requests/negative_weight": "r f",
     "requests/is_best": "r b", "requests/num_excluded": "r u", "requests/is_advised": "r b", "requests/action": "r u",
-    "teachers/reply": "ra u", "teachers/num_visits": "ra i", "teachers/best_action": "ra u",
-    "teachers/worst_action": "ra u", "teachers/best_probability": "ra f", "teachers/worst_probability": "ra f",
-    "teachers/confidence": "ra f", "teachers/prestige": "ra f", "teachers/max_value": "ra f",
+    "teachers/reply": "rt u", "teachers/num_visits": "rt i", "teachers/best_action": "rt u",
+    "teachers/worst_action": "rt u", "teachers/best_probability": "rt f", "teachers/worst_probability": "rt f",
+    "teachers/confidence": "rt f", "teachers/prestige": "rt f", "teachers/max_value": "rt f",
 }  # fmt: skip
 _WHERE_MASKED = {"steps/allowed": "sak b"}
 # Arrays of requests and teachers have an axis for an action's dimensions, except _OF_ALL_DIMENSIONS; of the arrays of
@@ -84,6 +86,11 @@ class RecordedEpisode:
     def num_agents(self) -> int:
         """Number of agents."""
         return int(self.steps["rewards"].shape[1])
+
+    @property
+    def num_experts(self) -> int:
+        """Number of experts beside the team, who follow the agents on the teacher axis."""
+        return int(self.teachers["reply"].shape[1]) - self.num_agents if self.teachers else 0
 
     @property
     def num_actions(self) -> int:
@@ -248,6 +255,8 @@ def _check_arrays(path: Path, arrays: Arrays) -> None:
             raise UsageError(f"{path} is damaged: {name} has numbers that are not finite.")
     if not sizes["s"] or sizes.get("r", 0) > sizes["s"] * sizes["a"]:
         raise UsageError(f"{path} is damaged: it has no step, or more requests than possible.")
+    if sizes.get("t", sizes["a"]) not in (sizes["a"], 2 * sizes["a"]):  # experts were a team of the same size
+        raise UsageError(f"{path} is damaged: its {sizes['t']} teachers are neither a team of {sizes['a']} nor two.")
     for name, axis in _BELOW.items():
         if name in expected and arrays[name].size and not 0 <= arrays[name].min() <= arrays[name].max() < sizes[axis]:
             raise UsageError(f"{path} is damaged: {name} is out of range.")

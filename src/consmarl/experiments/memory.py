@@ -103,7 +103,7 @@ def _kept(config: TrainConfig, trainer: AnyTrainer) -> Iterator[Need]:
     what = f"a replay of {capacity:,} episode{'s' * (capacity > 1)}"
     yield Need(what, setting, capacity, tree_bytes(state.replay))
     setting, width = max(_widths(config).items(), key=lambda each: each[1])
-    learning = tree_bytes(state.learner) + GRADIENT_COPIES * tree_bytes(parameters)
+    learning = tree_bytes(state.learner) + GRADIENT_COPIES * tree_bytes(parameters) + tree_bytes(state.beside)
     yield Need(f"learning with networks {width:,} wide", setting, width, learning)
     yield from _counts(config, trainer, getattr(state.sharing, "table", None))
 

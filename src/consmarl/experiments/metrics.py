@@ -14,7 +14,8 @@ from consmarl.training.parts import RoundReport
 
 # Intermediate numbers, which mechanisms report only so that others can be computed from them.
 WORKINGS = ("taught", "requests_spent", "num_lost")
-TOLD_FIRST = ("requests", "answers", "advised", "advised_share", "budget_used", "requests_left", "answers_left")
+TOLD_FIRST = ("requests", "answers", "expert_answers", "advised", "advised_share", "budget_used", "requests_left",
+              "answers_left")  # fmt: skip
 
 
 def row_of(report: RoundReport) -> dict[str, Any]:

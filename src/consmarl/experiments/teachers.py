@@ -1,4 +1,4 @@
-"""Put experienced agents, from a policy file or another run, into a new run."""
+"""Put experienced agents, from a policy file or another run, into a new run or beside its team."""
 
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,17 @@ def seated(trainer: AnyTrainer, state: TrainState, weights: Any) -> TrainState:
     """
     if weights is None:
         return state
+    if trainer.sharing.num_beside:
+        return state._replace(beside=jax.tree.map(_in_place_of, state.beside, weights))
     learner: Any = trainer.learner
     experienced = learner.having_learned(state.learner, weights)
     is_expert = among(trainer.experts, trainer.world.num_agents)
     return state._replace(learner=jax.jit(learner.with_agents)(state.learner, experienced, jnp.asarray(is_expert)))
+
+
+def _in_place_of(placeholder: jax.Array, weights: Any) -> jax.Array:
+    """Return weights on the devices of their placeholder."""
+    return jax.device_put(weights, placeholder.sharding if placeholder.committed else None)
 
 
 def teachers_weights(config: TrainConfig, trainer: AnyTrainer) -> Any:

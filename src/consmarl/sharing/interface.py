@@ -59,6 +59,7 @@ class Traffic(NamedTuple):
     answers: jax.Array  # int32 [agent, env], messages it received
     taught: jax.Array  # int32 [agent, env], messages it gave
     advised: jax.Array  # int32 [agent, env], whether its action was based on others' knowledge
+    expert_answers: Any = ()  # int32 [agent, env], messages it received from experts beside the team; () without any
 
 
 class Shared(NamedTuple):
@@ -76,6 +77,8 @@ class Sharing(abc.ABC):
     """A mechanism for sharing knowledge."""
 
     teacher_memory: TeacherMemory = TeacherMemory.STUDENT
+    num_beside: int = 0  # experts beside the team: teachers without a seat, who follow the agents on the teacher axis
+    takes_experts: ClassVar[bool] = False  # whether there may be any
     handles_masks: ClassVar[bool] = False  # whether it respects `Situation.allowed`
     handles_branches: ClassVar[bool] = False  # whether it can be used if actions have several dimensions
     metrics: ClassVar[tuple[Metric, ...]] = ()  # its metrics in result rows, in display order
@@ -100,6 +103,11 @@ class Sharing(abc.ABC):
         is_recording: bool = False,
     ) -> Shared:
         """Let agents ask and answer; return the actions they take, with the new state and memory."""
+
+    @property
+    def reported_metrics(self) -> tuple[Metric, ...]:
+        """The metrics of these settings: `metrics`, and any that only some settings have."""
+        return self.metrics
 
     def for_observations(self, size: int, dtype: Any) -> "Sharing":
         """Return the mechanism, adapted to observations of this length and type; by default unchanged."""

@@ -62,7 +62,7 @@ class SharingState(NamedTuple):
 
     table: Any  # the counts: a `CountTable` if they are exact
     requests_left: jax.Array  # int32 [agent], b_ask
-    answers_left: jax.Array  # int32 [agent], b_give
+    answers_left: jax.Array  # int32 [teacher], b_give
 
 
 class Purse(NamedTuple):
@@ -108,6 +108,7 @@ class Mechanism(Sharing):
     counting_options: tuple[tuple[str, Any], ...] = internal(())  # of the way to count, by name; may be given as a dict
     observation_size: int = internal(0)  # 0 until it is known; exact counts do not need it
     experts: tuple[int, ...] = internal(())  # agents that never ask
+    num_beside: int = internal(0)  # experts beside the team, who hold no seat and only answer
     newcomers: tuple[int, ...] = internal(())  # agents that are replaced by others, without any visits
     join_episode: int | None = internal(None)  # number of episodes after which they are
     initial_places: int = internal(1 << 20)  # initial size of the table of counts, which grows
@@ -115,6 +116,7 @@ class Mechanism(Sharing):
 
     PRESETS: ClassVar[Mapping[Preset, Mapping[str, Any]]] = {}  # differences from the fields' defaults, which are PAPER
     metrics: ClassVar[tuple[Metric, ...]] = reported.METRICS
+    takes_experts: ClassVar[bool] = True
 
     @classmethod
     def preset(cls, preset: Preset | str, **changes: Any) -> Self:
@@ -165,6 +167,11 @@ class Mechanism(Sharing):
         return jnp.where(is_eligible, jnp.uint8(Reply.ANSWERED), jnp.uint8(reason))
 
     @property
+    def reported_metrics(self) -> tuple[Metric, ...]:
+        """The metrics, with the answers from experts if there are any beside the team."""
+        return (*self.metrics, reported.EXPERT_ANSWERS) if self.num_beside else self.metrics
+
+    @property
     def counting_kind(self) -> str:
         """The name of the way to count."""
         return self.counting or EXACT
@@ -187,11 +194,11 @@ class Mechanism(Sharing):
         return SharingState(
             table=self.counter.init(self.initial_places, num_agents, self.observation_size),
             requests_left=jnp.full(num_agents, purse.requests, jnp.int32),
-            answers_left=jnp.full(num_agents, purse.answers, jnp.int32),
+            answers_left=jnp.full(num_agents + self.num_beside, purse.answers, jnp.int32),
         )
 
     def purse(self, num_agents: int, num_actions: int) -> Purse:
-        """Return each agent's initial budgets."""
+        """Return each agent's initial budgets; an expert beside the team may give as many answers as an agent."""
         if num_agents < 2 or num_actions < 2:
             raise UsageError(
                 f"sharing takes at least 2 agents and 2 actions, not {num_agents} and {num_actions}: train without it."
@@ -211,13 +218,18 @@ class Mechanism(Sharing):
 
     def report(self, state: SharingState, traffic: Traffic) -> dict[str, jax.Array]:
         """Return the round's traffic [agent, env], budgets left and spent [agent], and how full the table is."""
+        told = {name: counts for name, counts in traffic._asdict().items() if not isinstance(counts, tuple)}
         return {
-            **traffic._asdict(),
+            **told,
             "requests_left": state.requests_left,
             "requests_spent": self.budget_requests - state.requests_left,
-            "answers_left": state.answers_left,
+            "answers_left": self._of_team(state.answers_left),
             **self.counter.report(state.table),
         }
+
+    def _of_team(self, by_teacher: jax.Array) -> jax.Array:
+        """Return the rows [agent] of an array [teacher], without those of experts beside the team."""
+        return by_teacher[: -self.num_beside] if self.num_beside else by_teacher
 
     def facts(self, state: SharingState) -> dict[str, Any]:
         """Return the facts needed to restore the counts."""
@@ -271,6 +283,7 @@ class Mechanism(Sharing):
             answers=outcome.num_answers,
             taught=outcome.taught,
             advised=is_advised.astype(jnp.int32),
+            expert_answers=outcome.expert_answers,
         )
         record = self._record(asked, outcome, left, alone, actions) if is_recording else ()
         return Shared(actions, traffic, left, memory, record, ready.recall)
@@ -349,7 +362,7 @@ class Mechanism(Sharing):
             own_action=alone.astype(jnp.uint8),
             action=actions.astype(jnp.uint8),
             requests_left=jnp.broadcast_to(left.requests_left[:, None], asked.is_asking.shape),
-            answers_left=jnp.broadcast_to(left.answers_left[:, None], asked.is_asking.shape),
+            answers_left=jnp.broadcast_to(self._of_team(left.answers_left)[:, None], asked.is_asking.shape),
             student=student,
             teachers=teachers,
             allowed=asked.situation.allowed,

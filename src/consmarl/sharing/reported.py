@@ -13,3 +13,5 @@ METRICS = (
     Metric("requests_left", "Requests left", SHARING, unit="requests", by_agent=True),
     Metric("answers_left", "Answers left", SHARING, unit="answers", by_agent=True),
 )
+# only where experts are beside the team; its name is that of the field of `Traffic`
+EXPERT_ANSWERS = Metric("expert_answers", "Answers from experts per episode", SHARING, unit="answers")

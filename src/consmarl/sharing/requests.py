@@ -32,7 +32,7 @@ class Request(NamedTuple):
 
 
 class Teachers(NamedTuple):
-    """Every agent's values and visits for a request's observation."""
+    """Every teacher's values and visits for a request's observation: all agents, then experts beside the team."""
 
     values: jax.Array  # float32 [teacher, ..., action], −∞ for actions the student may not take
     num_visits: jax.Array  # int32 [teacher]
@@ -92,17 +92,18 @@ class Outcome(NamedTuple):
     """The outcome of a step's requests; [agent, env, …] at the end, [pair, …] in between."""
 
     num_done: jax.Array
-    answers_left: jax.Array  # int32 [agent]
+    answers_left: jax.Array  # int32 [teacher]
     actions: jax.Array  # int32, of advised agents; [..., branch] if actions have several dimensions
     is_advised: jax.Array  # bool, of the same shape
     num_answers: jax.Array  # int32, messages a student received
-    taught: jax.Array  # int32, messages a teacher gave
+    taught: jax.Array  # int32, messages an agent gave
+    expert_answers: Any  # int32, messages a student received from experts beside the team; () without any
     records: Any  # (StudentRecord, TeacherRecord), or () if nothing is recorded
 
 
-def draws_of(key: jax.Array, num_agents: int, num_branches: int = 1) -> Draws:
+def draws_of(key: jax.Array, num_teachers: int, num_branches: int = 1) -> Draws:
     """Draw the random numbers for one request."""
-    drawn = jax.random.uniform(key, (num_agents + 2 * num_branches,))
+    drawn = jax.random.uniform(key, (num_teachers + 2 * num_branches,))
     if num_branches == 1:
         return Draws(drawn[0], drawn[1], drawn[2:])
     whether, which, giving = jnp.split(drawn, (num_branches, 2 * num_branches))
@@ -162,8 +163,12 @@ def work_off(
     *,
     is_recording: bool,
 ) -> Outcome:
-    """Process all requests of a step."""
+    """Process all requests of a step.
+
+    There are as many teachers as `answers_left` has rows: all agents, then experts beside the team, if there are any.
+    """
     num_agents, num_envs = asked.is_asking.shape
+    num_teachers = len(answers_left)
     num_pairs = asked.is_asking.size
     at_once = min(mechanism.requests_at_once, num_pairs)
     in_order = asked.is_asking.T.reshape(-1)
@@ -178,9 +183,9 @@ def work_off(
     nothing = jnp.zeros(num_pairs, jnp.int32)
     num_branches = asked.situation.num_branches
     in_branches = nothing if num_branches == 1 else jnp.zeros((num_pairs, num_branches), jnp.int32)
-    records = _blank_records(mechanism, asked.situation, num_pairs) if is_recording else ()
+    records = _blank_records(mechanism, asked.situation, num_pairs, num_teachers) if is_recording else ()
     first = Outcome(jnp.zeros((), jnp.int32), answers_left, in_branches, in_branches.astype(bool), nothing, nothing,
-                    records)  # fmt: skip
+                    nothing if num_teachers > num_agents else (), records)  # fmt: skip
     last = jax.lax.while_loop(lambda outcome: outcome.num_done < num_requests, next_ones, first)
     by_pair = jax.tree.map(lambda rows: rows.reshape(num_envs, num_agents, *rows.shape[1:]).swapaxes(0, 1), last[2:])
     return Outcome(last.num_done, last.answers_left, *by_pair)
@@ -207,26 +212,44 @@ def _answer_some(
     seats = jnp.broadcast_to(seats, (len(pairs), num_agents))
     marks = jnp.repeat(asked.marks[students, envs][:, None, :], num_agents, axis=1)
     num_visits = mechanism.counter.lookup(asked.table, marks, seats)
+    num_experts = len(outcome.answers_left) - num_agents
+    if num_experts:
+        num_visits = _with_experts(num_visits, requests.num_visits, num_experts)
     values = ask_teachers(students, envs).swapaxes(0, 1)  # [request, teacher, …]
     teachers = Teachers(only_allowed(values, None if allowed is None else allowed[:, None]), num_visits)
     num_branches = situation.num_branches
-    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents, num_branches))(pairs)
+    draws = jax.vmap(lambda pair: draws_of(jax.random.fold_in(key, pair), num_agents + num_experts, num_branches))(
+        pairs
+    )
     replies = jax.vmap(lambda *each: willing(mechanism, *each))(requests, teachers, draws)
     would = (replies == Reply.ANSWERED) & is_request
     has_budget = (jnp.cumsum(would, axis=0) - would) < outcome.answers_left[None, :]
     replies = within_budget(mechanism, replies, has_budget)
     exchanges = jax.vmap(lambda *each: exchanged(mechanism, *each))(requests, teachers, replies, draws)
     answers = ((replies == Reply.ANSWERED) & is_request).astype(jnp.int32)
-    student = exchanges.student
+    student, expert_answers = exchanges.student, outcome.expert_answers
+    if num_experts:
+        expert_answers = expert_answers.at[numbers].set(answers[:, num_agents:].sum(axis=1), mode="drop")
     return Outcome(
         num_done=outcome.num_done + len(numbers),
         answers_left=outcome.answers_left - answers.sum(axis=0) * mechanism.enforces_answer_budget,
         actions=outcome.actions.at[numbers].set(student.action.astype(jnp.int32), mode="drop"),
         is_advised=outcome.is_advised.at[numbers].set(student.is_advised, mode="drop"),
         num_answers=outcome.num_answers.at[numbers].set(answers.sum(axis=1), mode="drop"),
-        taught=outcome.taught.at[envs[:, None] * num_agents + agents[None, :]].add(answers),
+        taught=outcome.taught.at[envs[:, None] * num_agents + agents[None, :]].add(answers[:, :num_agents]),
+        expert_answers=expert_answers,
         records=_noted(outcome.records, numbers, exchanges),
     )
+
+
+def _with_experts(num_visits: jax.Array, of_students: jax.Array, num_experts: int) -> jax.Array:
+    """Return visits [request, teacher] with those of experts beside the team, who have no counts in this run.
+
+    They count as having met an observation exactly as often as the student. So in Eq. 6 only what they expect decides,
+    and their prestige (Eq. 7) is comparable to that of agents.
+    """
+    theirs = jnp.repeat(of_students[:, None], num_experts, axis=1)
+    return jnp.concatenate([num_visits, theirs], axis=1)
 
 
 def _noted(records: Any, numbers: jax.Array, exchanges: Exchange) -> Any:
@@ -235,13 +258,13 @@ def _noted(records: Any, numbers: jax.Array, exchanges: Exchange) -> Any:
     return jax.tree.map(lambda rows, new: rows.at[numbers].set(new, mode="drop"), records, exchanges)
 
 
-def _blank_records(mechanism: Answering, situation: Situation, num_pairs: int) -> Exchange:
-    num_agents, choices_shape = situation.actions.shape[0], situation.values.shape[2:]
+def _blank_records(mechanism: Answering, situation: Situation, num_pairs: int, num_teachers: int) -> Exchange:
+    choices_shape = situation.values.shape[2:]
     integer = jnp.zeros((), jnp.int32)
     allowed = None if situation.allowed is None else jnp.ones(choices_shape, bool)
     request = Request(integer, jnp.zeros(choices_shape), integer, integer, allowed)
-    teachers = Teachers(jnp.zeros((num_agents, *choices_shape)), jnp.zeros(num_agents, jnp.int32))
+    teachers = Teachers(jnp.zeros((num_teachers, *choices_shape)), jnp.zeros(num_teachers, jnp.int32))
     shapes = jax.eval_shape(
-        lambda key: answer_one(mechanism, key, request, teachers, jnp.zeros(num_agents, bool)), jax.random.key(0)
+        lambda key: answer_one(mechanism, key, request, teachers, jnp.zeros(num_teachers, bool)), jax.random.key(0)
     )
     return blank(shapes, num_pairs)

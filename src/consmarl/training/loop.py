@@ -75,7 +75,8 @@ class Trainer(RunParts):
         epsilons = self.round_epsilon(state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
         first_episode = state.num_rounds * self.num_envs
-        episodes = on_every_device(play, parameters, state.sharing, epsilons, first_episode, key_play)
+        episodes = on_every_device(lambda beside, *rest: play(*rest, beside=beside), state.beside, parameters,
+                                   state.sharing, epsilons, first_episode, key_play)  # fmt: skip
         replay, learned = self.learning.store_and_learn(state.learner, state.replay, episodes.batch, key_learn)
         report = RoundReport(
             returns=episodes.batch.rewards.sum(axis=2).T,
@@ -94,6 +95,7 @@ class Trainer(RunParts):
             key=state.key,
             num_rounds=state.num_rounds + 1,
             num_env_steps=state.num_env_steps + episodes.batch.num_steps.sum(),
+            beside=state.beside,
         )
         return following, report
 

@@ -39,6 +39,7 @@ class TrainState(NamedTuple):
     key: jax.Array
     num_rounds: jax.Array  # int32
     num_env_steps: jax.Array  # int32
+    beside: Any = ()  # the networks of experts beside the team, who only answer; () if there are none
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class RunParts:
         """The metrics in this run's rows, as declared by the parts that produce them."""
         return declared_once(
             (RETURN, AGENT_RETURNS, *self.world.metrics, EPISODE_STEPS, *self.learner.metrics, EPSILON,
-             *self.sharing.metrics)
+             *self.sharing.reported_metrics)
         )  # fmt: skip
 
     @property
@@ -145,13 +146,17 @@ class RunParts:
         return Actors(self.learner, exploration, self.sharing)
 
     def init(self, seed: int, facts: Mapping[str, Any] = MappingProxyType({})) -> TrainState:
-        """Return the initial state; its arrays have the sizes given by `facts`, if they are those of a later state."""
+        """Return the initial state; its arrays have the sizes given by `facts`, if they are those of a later state.
+
+        Networks of experts beside the team are zeros, to be replaced by learned ones.
+        """
         return self._first_state(seed, facts)
 
     def _first_state(self, seed: int, facts: Mapping[str, Any]) -> TrainState:
         team = (self.world.num_agents, self.world.num_actions)
         key_weights, begun = _begin(self.sharing, self.replay, team, json.dumps(dict(facts)), jax.random.key(seed))
-        return begun._replace(learner=_init_learner(self.learner, key_weights))
+        beside = _no_networks(self.learner, key_weights) if self.sharing.num_beside else ()
+        return begun._replace(learner=_init_learner(self.learner, key_weights), beside=beside)
 
     def shapes(self, facts: Mapping[str, Any] = MappingProxyType({})) -> Any:
         """Return the shapes of the state that `init` returns on one device, without allocating it."""
@@ -205,6 +210,13 @@ def _note_shapes(learner: AnyLearner) -> Any:
 @functools.partial(Program, num_static=1)
 def _init_learner(learner: AnyLearner, key: jax.Array) -> Any:
     return learner.init(key)
+
+
+@functools.partial(Program, num_static=1)
+def _no_networks(learner: AnyLearner, key: jax.Array) -> Any:
+    """Return zeros in place of the parameters of a team."""
+    like = jax.eval_shape(lambda key: learner.parameters(learner.init(key)), key)
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
 
 
 @functools.partial(Program, num_static=4)

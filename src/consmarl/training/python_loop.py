@@ -88,9 +88,9 @@ class PythonTrainer(RunParts):
         counters = jax.tree.map(lambda *each: np.concatenate(each), *(each.counters for each in played))
         return Episodes(_joined(each.batch for each in played), counters, traffic, (), ())
 
-    def _play(self, *arguments: Any, is_recording: bool = False) -> Episodes:
+    def _play(self, *arguments: Any, **settings: Any) -> Episodes:
         try:
-            return play_episodes(self.copies, *arguments, is_recording=is_recording)
+            return play_episodes(self.copies, *arguments, **settings)
         except BaseException:
             self.__dict__.pop("copies", None)  # its episodes are unfinished, and its processes may be gone
             raise
@@ -101,8 +101,10 @@ class PythonTrainer(RunParts):
             state = self.with_newcomers(state)
         keys, key_learn, epsilons = _prepare(self.round_epsilon, state.key, state.num_rounds, state.num_env_steps)
         parameters = self.learner.parameters(state.learner)
-        sharing, state = state.sharing, state._replace(sharing=())  # playing consumes sharing's state
-        played = self._play(self.actors, parameters, sharing, epsilons, first_episode, keys, is_recording=is_recording)
+        sharing, beside = state.sharing, state.beside
+        state = state._replace(sharing=(), beside=())  # playing consumes sharing's state, and learning the rest
+        played = self._play(self.actors, parameters, sharing, epsilons, first_episode, keys, beside=beside,
+                            is_recording=is_recording)  # fmt: skip
         del parameters  # their buffers are donated with the state
         batch = played.batch
         state, learned = _store_and_learn(self.learning, state, batch, key_learn)
@@ -117,7 +119,7 @@ class PythonTrainer(RunParts):
             sharing=jax.device_get(self.sharing.report(played.sharing, played.traffic)),
             records=played.records,
         )
-        return state._replace(sharing=played.sharing), report
+        return state._replace(sharing=played.sharing, beside=beside), report
 
 
 def play_episodes(
@@ -129,23 +131,25 @@ def play_episodes(
     first_episode: int,
     keys: EpisodeKeys,
     *,
+    beside: Any = (),
     is_recording: bool = False,
 ) -> Episodes:
     """Play one episode per seed, with at most one seed per copy; steps after an early end are zeros.
 
-    `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is
-    consumed, and `first_episode` is the number of the first of these episodes.
+    `epsilons` is ε in every step, [step] or [step, agent, 1]. `sharing` is sharing's state, which is consumed,
+    `first_episode` is the number of the first of these episodes, and `beside` are the networks of experts beside the
+    team.
     """
     limit, num_episodes = copies.world.episode_limit, len(keys.seeds)
     episodes = np.arange(first_episode, first_episode + copies.num_envs, dtype=np.int32)
     rows = copies.reset(np.asarray(keys.seeds).tolist())
     kept_steps = _Steps(rows, limit)
-    turn = _first_turn(actors, limit, parameters, rows["codes"].copy(), keys.memory, rows["allowed"].copy())
+    turn = _first_turn(actors, limit, parameters, rows["codes"].copy(), keys.memory, rows["allowed"].copy(), beside)
     kept, turn = Kept(sharing, turn.recall), turn._replace(recall=(), is_live=~rows["is_over"])
     traffics, records = [], []
     for number in range(limit):
         turn, kept, traffic, record = _decide(
-            actors, is_recording, parameters, turn, kept, epsilons, keys.steps, number, episodes
+            actors, is_recording, parameters, turn, kept, epsilons, keys.steps, number, episodes, beside
         )
         traffics.append(traffic)
         records.append(record)
@@ -280,10 +284,10 @@ def _seeds(keys: jax.Array) -> jax.Array:
 
 @functools.partial(Program, num_static=2)
 def _first_turn(
-    actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array, allowed: jax.Array
+    actors: Actors, limit: int, parameters: Any, codes: jax.Array, key: jax.Array, allowed: jax.Array, beside: Any
 ) -> Turn:
     # sharing's state is passed separately from the turn
-    return first_turn(actors, parameters, (), codes, limit, (), key, allowed)
+    return first_turn(actors, parameters, (), codes, limit, (), key, allowed, beside)
 
 
 @functools.partial(Program, num_static=2, donate_argnums=(4,))
@@ -297,12 +301,13 @@ def _decide(
     keys: jax.Array,
     number: int,
     episodes: jax.Array,
+    beside: Any,
 ) -> tuple[Turn, Kept, Traffic, Any]:
     """Return the turn with this step's decisions; the environment has not stepped yet."""
     key_act, _ = jax.random.split(keys[number])  # in the compiled loop, the other half is for the environment
     turn = turn._replace(**kept._asdict())
     moment = Moment(jnp.asarray(number), epsilons[number], episodes)
-    decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
+    decision = act(actors, parameters, turn, moment, key_act, beside=beside, is_recording=is_recording)
     shared = decision.shared
     following = turn._replace(
         memory=decision.memory,

@@ -16,7 +16,7 @@ from consmarl.environments.masks import choices, only_allowed
 from consmarl.learners.interface import AnyLearner, EpisodeBatch
 from consmarl.sharing.interface import Shared, Sharing, Situation, Traffic
 from consmarl.training.exploration import Choice, Exploration
-from consmarl.training.teaching import Place, Teachers, first_recall, in_students_place
+from consmarl.training.teaching import Place, Teachers, both, first_recall, in_students_place, is_anyone
 
 
 class Actors(NamedTuple):
@@ -79,9 +79,19 @@ class Episodes(NamedTuple):
 
 
 def act(
-    actors: Actors, parameters: Any, turn: Turn, moment: Moment, key: jax.Array, *, is_recording: bool = False
+    actors: Actors,
+    parameters: Any,
+    turn: Turn,
+    moment: Moment,
+    key: jax.Array,
+    *,
+    beside: Any = (),
+    is_recording: bool = False,
 ) -> Decision:
-    """Return the decisions of all agents in all environments: score, explore, share."""
+    """Return the decisions of all agents in all environments: score, explore, share.
+
+    `beside` are the networks of experts beside the team, who only answer; () if there are none.
+    """
     key_learner, key_explore = jax.random.split(key)
     key_share = jax.random.fold_in(key, 2)  # separate from the others, so that sharing changes no other draw
     learner = actors.learner
@@ -101,7 +111,7 @@ def act(
         step=moment.step,
         allowed=allowed,
     )
-    teachers = Teachers(learner, parameters, actors.sharing.teacher_memory, key_learner)
+    teachers = Teachers(learner, parameters, actors.sharing.teacher_memory, key_learner, beside)
     place = Place(codes, turn.last_actions, turn.memory, memory, moment.step)
     prepare_teachers = in_students_place(teachers, place, turn.recall)
     shared = actors.sharing.share(
@@ -120,11 +130,12 @@ def _chosen(
 
 
 def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, limit: int, sharing: Any,
-               key: jax.Array, allowed: Any = None) -> Turn:  # fmt: skip
+               key: jax.Array, allowed: Any = None, beside: Any = ()) -> Turn:  # fmt: skip
     """Return the turn before the first step of episodes whose first observations are `codes`."""
     num_envs, num_agents, _ = codes.shape
     by_agent = codes.swapaxes(0, 1)
     memory = actors.learner.begin(parameters, key, by_agent)
+    of_teachers = both(memory, actors.learner.begin(beside, key, by_agent)) if is_anyone(beside) else memory
     num_branches = actors.learner.spec.num_branches
     return Turn(
         states=states,
@@ -134,7 +145,7 @@ def first_turn(actors: Actors, parameters: Any, states: Any, codes: jax.Array, l
         exploration=_first_exploration(actors.exploration, num_agents, num_envs, num_branches),
         sharing=sharing,
         sharing_memory=actors.sharing.begin(num_agents, num_envs, limit),
-        recall=first_recall(actors.sharing.teacher_memory, memory, by_agent, limit, num_branches),
+        recall=first_recall(actors.sharing.teacher_memory, of_teachers, by_agent, limit, num_branches),
         is_live=jnp.ones(num_envs, bool),
         allowed=allowed,
     )
@@ -156,25 +167,27 @@ def play_episodes(
     key: jax.Array,
     num_envs: int,
     *,
+    beside: Any = (),
     is_recording: bool = False,
 ) -> Episodes:
     """Play one episode in each of `num_envs` environments.
 
-    `epsilons` is ε in every step, [step] or [step, agent, 1], `sharing` is sharing's state, and
-    `first_episode` is the number of the first of these episodes.
+    `epsilons` is ε in every step, [step] or [step, agent, 1], `sharing` is sharing's state, `first_episode` is the
+    number of the first of these episodes, and `beside` are the networks of experts beside the team.
     """
     key_reset, key_memory, key_steps = jax.random.split(key, 3)
     states = jax.vmap(world.reset)(jax.random.split(key_reset, num_envs))
     codes = jax.vmap(world.observe)(states)
     allowed = _allowed(world, states)
-    first = first_turn(actors, parameters, states, codes, world.episode_limit, sharing, key_memory, allowed)
+    first = first_turn(actors, parameters, states, codes, world.episode_limit, sharing, key_memory, allowed,
+                       beside)  # fmt: skip
     episode = first_episode + jnp.arange(num_envs)
 
     def step(turn: Turn, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Turn, Any]:
         key_now, epsilon, number = now
         key_act, key_world = jax.random.split(key_now)
         moment = Moment(number, epsilon, episode)
-        decision = act(actors, parameters, turn, moment, key_act, is_recording=is_recording)
+        decision = act(actors, parameters, turn, moment, key_act, beside=beside, is_recording=is_recording)
         shared = decision.shared
         keys_world = jax.random.split(key_world, num_envs)
         states, outcomes = jax.vmap(world.step)(keys_world, turn.states, shared.actions.swapaxes(0, 1))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from consmarl.training.parts import RunParts
-from consmarl.training.teaching import first_recall
+from consmarl.training.teaching import both, first_recall
 
 
 def tree_bytes(tree: Any) -> int:
@@ -28,6 +28,7 @@ def recall_bytes(parts: RunParts) -> int:
 
     def before_the_first_step(key: jax.Array, codes: jax.Array) -> Any:
         memory = learner.begin(learner.parameters(learner.init(key)), key, codes)
+        memory = both(memory, memory) if parts.sharing.num_beside else memory
         return first_recall(parts.sharing.teacher_memory, memory, codes, world.episode_limit, world.num_branches)
 
     return tree_bytes(jax.eval_shape(before_the_first_step, jax.random.key(0), codes))

@@ -6,6 +6,8 @@ they stopped. So no step is processed twice, and the steps after a student's las
 cost depends on the requests. In a small team, all memories are updated together as soon as any student asks, which
 takes hardly longer than updating a few. See docs/decisions/0012-what-teachers-remember.md.
 
+Experts beside the team, if there are any, follow the agents on the teacher axis.
+
 Axes: a pair is a student in an environment, `[pair]` being `[student · env]`; memories have `[teacher, pair, …]`.
 """
 
@@ -25,12 +27,18 @@ LISTS = (32, 4)  # with more pairs: how many are updated at once while many ask,
 
 
 class Teachers(NamedTuple):
-    """The agents as teachers: their networks and the memory that they use."""
+    """The agents and any experts beside them as teachers: their networks and the memory that they use."""
 
     learner: AnyLearner
     parameters: Any
     remember: TeacherMemory
     key: jax.Array  # the learner's key in this step
+    beside: Any = ()  # the networks of experts beside the team, like `parameters`; () if there are none
+
+    @property
+    def num_teachers(self) -> int:
+        """Number of teachers."""
+        return self.learner.spec.num_agents * (2 if is_anyone(self.beside) else 1)
 
     def act(self, memory: Any, codes: jax.Array, last_actions: jax.Array) -> tuple[Any, jax.Array]:
         """Return all teachers' memories and values in the same situations.
@@ -43,7 +51,13 @@ class Teachers(NamedTuple):
             return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
 
         # a teacher simply acts on another agent's observation
-        return self.learner.act(self.parameters, memory, everybodys(codes), everybodys(last_actions), self.key)
+        situation = everybodys(codes), everybodys(last_actions), self.key
+        if not is_anyone(self.beside):
+            return self.learner.act(self.parameters, memory, *situation)
+        of_team, of_experts = (jax.tree.map(lambda leaf, part=part: leaf[part], memory)
+                               for part in (slice(num_agents), slice(num_agents, None)))  # fmt: skip
+        team = self.learner.act(self.parameters, of_team, *situation)
+        return both(team, self.learner.act(self.beside, of_experts, *situation))
 
 
 class Place(NamedTuple):
@@ -65,10 +79,23 @@ class Recall(NamedTuple):
     last_actions: jax.Array  # int32 [step, pair, …], their previous actions
 
 
+def is_anyone(beside: Any) -> bool:
+    """Return whether these are networks of experts beside the team; () stands for none."""
+    return bool(jax.tree.leaves(beside))
+
+
+def both(team: Any, experts: Any) -> Any:
+    """Join what agents [agent, …] and experts beside them [expert, …] have into [teacher, …]."""
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts), team, experts)
+
+
 def first_recall(
     remember: TeacherMemory, memory: Any, codes: jax.Array, episode_limit: int, num_branches: int = 1
 ) -> Any:
-    """Return the initial recall for codes [agent, env, code]; () unless `remember` is `HISTORY`."""
+    """Return the initial recall for codes [agent, env, code]; () unless `remember` is `HISTORY`.
+
+    `memory` is every teacher's at the start of an episode, [teacher, env, …].
+    """
     if remember is not TeacherMemory.HISTORY:
         return ()
     num_agents, num_envs, size = codes.shape
@@ -76,8 +103,9 @@ def first_recall(
 
     def of_every_student(leaf: jax.Array) -> jax.Array:
         """Give a teacher its own initial memory for every student."""
-        repeated = jnp.broadcast_to(leaf[:, None], (num_agents, num_agents, *leaf.shape[1:]))
-        return repeated.reshape(num_agents, num_pairs, *leaf.shape[2:])
+        num_teachers = leaf.shape[0]
+        repeated = jnp.broadcast_to(leaf[:, None], (num_teachers, num_agents, *leaf.shape[1:]))
+        return repeated.reshape(num_teachers, num_pairs, *leaf.shape[2:])
 
     return Recall(
         memory=jax.tree.map(of_every_student, memory),
@@ -96,11 +124,9 @@ def in_students_place(teachers: Teachers, place: Place, recall: Any) -> PrepareT
 
 
 def _with_memory_of_now(teachers: Teachers, place: Place) -> Any:
-    num_agents = place.last_actions.shape[0]
-
     def of_students(leaf: jax.Array, students: jax.Array, envs: jax.Array) -> jax.Array:
         rows = leaf[students, envs]
-        return jnp.broadcast_to(rows[None], (num_agents, *rows.shape))
+        return jnp.broadcast_to(rows[None], (teachers.num_teachers, *rows.shape))
 
     def ask_teachers(students: jax.Array, envs: jax.Array) -> jax.Array:
         if teachers.remember is TeacherMemory.OWN:

@@ -205,6 +205,7 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "name": name,
         "num_agents": first.num_agents,
+        "num_experts": _num_experts(viewed),
         "actions": list(world.choice_names[viewed.dimension]) if world else first.action_names,
         "sharing": _sharing_word(viewed),
         "has_values": config.entry.is_value_based,
@@ -220,7 +221,7 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
         purse = sharing.purse(first.num_agents, first.num_actions)
         described |= {"start_episode": sharing.start_episode, "budgets": purse._asdict(),
                       "ask_gate": sharing.ask_gate.value, "hope_margin": sharing.hope_margin,
-                      "remembered": REMEMBERED[sharing.teacher_memory],
+                      "remembered": _remembered(sharing, described["num_experts"]),
                       "has_answer_budget": sharing.enforces_answer_budget}  # fmt: skip
     if world:
         described["world"] = {
@@ -234,6 +235,17 @@ def _described(viewed: Viewed, name: str, blocks: list[str]) -> dict[str, Any]:
             "icon": ICON,
         }
     return described
+
+
+def _num_experts(viewed: Viewed) -> int:
+    """Return the number of experts beside the team; in greedy episodes, they take no part."""
+    return max(each.num_experts for each in viewed.episodes)
+
+
+def _remembered(sharing: Mechanism, num_experts: int) -> str:
+    """Return a sentence on what teachers remembered; experts beside the team are not teammates."""
+    words = REMEMBERED[sharing.teacher_memory]
+    return words.replace("Teammates", "Teachers") if num_experts else words
 
 
 def _sharing_word(viewed: Viewed) -> str:
@@ -284,6 +296,8 @@ def _settings(viewed: Viewed) -> list[list[str]]:
         ("who may teach", sharing.eligibility.value),
         ("what teachers remember", sharing.teacher_memory.value),
     ]
+    if num_experts := _num_experts(viewed):
+        rows.append(("experts beside the team", str(num_experts)))
     if sharing.hope_margin:
         rows.append(("expecting more means by more than", f"{sharing.hope_margin:g}"))
     if isinstance(sharing, Cons):

@@ -60,14 +60,15 @@ def played_episodes(
     evaluated = trainer.learner.evaluated_parameters(state.learner)
     facts = {"after": restored.number, "config": json.loads(config.to_json())} | exchanges.names_of(trainer.world)
     played = []
-    for kind, count, weights, *team in (
-        (exchanges.SILENT if is_silent else exchanges.STAGED, staged, parameters, actors, sharing, epsilons),
-        (exchanges.CONSULTED if consult else exchanges.EVALUATION, greedy, evaluated, executing, (),
+    for kind, count, weights, beside, *team in (
+        (exchanges.SILENT if is_silent else exchanges.STAGED, staged, parameters, state.beside, actors, sharing,
+         epsilons),
+        (exchanges.CONSULTED if consult else exchanges.EVALUATION, greedy, evaluated, (), executing, (),
          jnp.zeros(num_steps)),
     ):  # fmt: skip
         for number in range(count):
             key = jax.random.fold_in(jax.random.key(seed), number)
-            records = jax.device_get(_play(trainer.world, *team, weights, after, key))
+            records = jax.device_get(_play(trainer.world, *team, weights, after, key, beside))
             one_round = jax.tree.map(lambda leaf: leaf[None], records)
             header = {"kind": kind, "episode": number} | facts
             played.append(exchanges.recorded_episode(one_round, 0, 1, header))
@@ -76,7 +77,7 @@ def played_episodes(
 
 @functools.partial(Program, num_static=2)
 def _play(world: Any, actors: Actors, sharing: Any, epsilons: jax.Array, parameters: Any, first_episode: jax.Array,
-          key: jax.Array) -> Any:  # fmt: skip
+          key: jax.Array, beside: Any) -> Any:  # fmt: skip
     return play_episodes(
-        world, actors, parameters, sharing, epsilons, first_episode, key, num_envs=1, is_recording=True
+        world, actors, parameters, sharing, epsilons, first_episode, key, num_envs=1, beside=beside, is_recording=True
     ).records

@@ -16,7 +16,7 @@ LARGEST = 1e300  # JSON allows integers of any size
 
 
 def summary_of(recorded: RecordedEpisode, found: Absorbed | None) -> dict[str, Any]:
-    """Return an episode's totals; `taught` holds the number of answers, [teacher, student]."""
+    """Return an episode's totals; `taught` holds the number of answers, [teacher, student], agents before experts."""
     totals: dict[str, Any] = {
         "return": float(recorded.steps["rewards"].sum(dtype=np.float64)),
         "num_steps": recorded.num_steps,

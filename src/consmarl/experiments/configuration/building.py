@@ -43,7 +43,7 @@ def _parts(config: Settings, world: Any) -> dict[str, Any]:
         learner=_learner(config, TeamSpec.of(world)),
         exploration=EXPLORATIONS[config.exploration_kind].kind(**config.explore.given()),
         epsilon=config.epsilon(world.episode_limit),
-        sharing=_sharing(config, experts),
+        sharing=_sharing(config, experts, world.num_agents),
         experts=experts,
         newcomers=config.those_new,
         join_episode=config.join or None,
@@ -52,11 +52,17 @@ def _parts(config: Settings, world: Any) -> dict[str, Any]:
     )
 
 
-def _sharing(config: Settings, experts: tuple[int, ...]) -> Sharing:
+def _sharing(config: Settings, experts: tuple[int, ...], num_agents: int) -> Sharing:
     mechanism: Any = config.mechanism
     if not isinstance(mechanism, Mechanism):
         return mechanism
-    return dataclasses.replace(mechanism, experts=experts, newcomers=config.those_new, join_episode=config.join or None)
+    return dataclasses.replace(
+        mechanism,
+        experts=experts,
+        num_beside=num_agents if config.beside else 0,  # they were a team of this size
+        newcomers=config.those_new,
+        join_episode=config.join or None,
+    )
 
 
 def _coverage_start(config: Settings) -> int:

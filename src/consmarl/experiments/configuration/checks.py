@@ -10,6 +10,8 @@ from consmarl.experiments.configuration.limits import num_evaluated
 from consmarl.experiments.configuration.methods import METHODS
 from consmarl.experiments.configuration.schema import Settings
 from consmarl.experiments.configuration.sharings import SHARINGS
+from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.options import Eligibility, TeacherMemory
 
 _LEAST = {
     "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1, "replay_episodes": 1,
@@ -42,17 +44,54 @@ def check_numbers(config: Settings) -> None:
     bonus = config.coverage_bonus
     if bonus is not None and validation.finite_number("coverage_bonus", bonus) < 0:
         raise UsageError(f"coverage_bonus must be at least 0, not {bonus}.")
+    for number in config.record:
+        if validation.whole_number("each episode to record", number, least=0) >= config.episodes:
+            raise UsageError(f"episode {number} cannot be recorded: the run has only {config.episodes} episodes.")
+
+
+def check_company(config: Settings) -> None:
+    """Raise an error for experienced agents and newcomers that cannot come together."""
     for agent in config.newcomers:
         validation.whole_number("each newcomer", agent, least=0)
+    if config.beside:
+        _check_beside(config)
     if config.teachers and config.join:
         raise UsageError("newcomers join the team of another run (--teachers) or of this one (--join), not both.")
     if config.newcomers and not config.those_new:
         raise UsageError(
             "newcomers join experienced agents: name those with --teachers RUN, or set --join EPISODES in this run."
         )
-    for number in config.record:
-        if validation.whole_number("each episode to record", number, least=0) >= config.episodes:
-            raise UsageError(f"episode {number} cannot be recorded: the run has only {config.episodes} episodes.")
+
+
+def _check_beside(config: Settings) -> None:
+    """Raise an error if nobody can stand beside the team, or would ever answer there."""
+    if not config.teachers:
+        raise UsageError("experts beside the team come from another run: name it with --teachers RUN.")
+    for name, option in (("newcomers", "--newcomers"), ("join", "--join")):
+        if getattr(config, name):
+            raise UsageError(f"with --beside no agent is replaced and all of them learn: leave out {option}.")
+    able = ", ".join(each for each, entry in SHARINGS.items() if entry.mechanism.takes_experts)
+    if not config.shares_knowledge:
+        raise UsageError(
+            "experts beside the team only answer, and nobody asks in a run without sharing: set --sharing to one of "
+            f"{able}."
+        )
+    mechanism = config.mechanism
+    if not mechanism.takes_experts:
+        raise UsageError(
+            f"sharing {config.sharing_kind} asks only agents of the team, not experts beside it: set --sharing to one "
+            f"of {able}."
+        )
+    if mechanism.teacher_memory is TeacherMemory.OWN:
+        raise UsageError(
+            "experts beside the team do not act, so they have no memory of their own: share.teacher_memory must be "
+            "history, student or student-after-step."
+        )
+    if isinstance(mechanism, Mechanism) and mechanism.eligibility is Eligibility.MORE_FAMILIAR:
+        raise UsageError(
+            "experts beside the team count as having met an observation as often as the student, so they would never "
+            "answer: share.eligibility must not be more-familiar."
+        )
 
 
 def check_world(config: Settings) -> None:

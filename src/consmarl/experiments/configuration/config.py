@@ -12,7 +12,7 @@ from consmarl.errors import UsageError
 from consmarl.experiments.configuration.as_json import flat_settings, plain
 from consmarl.experiments.configuration.building import AnyTrainer as AnyTrainer
 from consmarl.experiments.configuration.building import build_trainer
-from consmarl.experiments.configuration.checks import check_numbers, check_periods, check_world
+from consmarl.experiments.configuration.checks import check_company, check_numbers, check_periods, check_world
 from consmarl.experiments.configuration.defaults import check_names, departing, resolved, with_options
 from consmarl.experiments.configuration.method_checks import check_method
 from consmarl.experiments.configuration.naming import run_name
@@ -31,6 +31,7 @@ class TrainConfig(Settings):
         check_names(self)
         check_numbers(self)
         check_method(self)
+        check_company(self)
         check_world(self)
         check_periods(self)
 

@@ -125,6 +125,9 @@ class Settings:
     teachers: str = ""
     """Run or policy file of experienced agents, who take all seats except those of `newcomers`: they act and teach, but
     neither explore nor learn [ours: none]."""
+    beside: bool = False
+    """Whether `teachers` stand beside the team instead: they hold no seat and only answer, and all agents learn [ours:
+    no]."""
     newcomers: tuple[int, ...] = ()
     """Agents that learn among `teachers`, or whose seats are taken over at `join` [ours: agent 0]."""
     join: int = 0
@@ -162,14 +165,15 @@ class Settings:
 
     def experts(self, num_agents: int) -> tuple[int, ...]:
         """Return the agents of a team of this size that are experienced from the start."""
-        if not self.teachers:
+        if not self.teachers or self.beside:
             return ()
         return tuple(agent for agent in range(num_agents) if agent not in self.those_new)
 
     @property
     def those_new(self) -> tuple[int, ...]:
         """The newcomers, who join at the start or at `join`; empty if all agents start together."""
-        return (self.newcomers or (0,)) if self.teachers or self.join else ()
+        has_newcomers = self.join or (self.teachers and not self.beside)
+        return (self.newcomers or (0,)) if has_newcomers else ()
 
     @property
     def by_preset(self) -> dict[str, Any]:

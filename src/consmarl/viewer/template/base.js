@@ -40,12 +40,24 @@ function figure(name, field, value, decimals, attributes = {}) {
   return make(name, { "data-field": field, "data-value": String(value), title: String(value), ...attributes }, text);
 }
 
+// Teachers are numbered like this: the agents, and after them the experts beside the team.
+function isExpert(teacher) {
+  return teacher >= data.runs[0].num_agents;
+}
+
+function teacherName(teacher) {
+  return isExpert(teacher) ? `expert ${teacher - data.runs[0].num_agents}` : `agent ${teacher}`;
+}
+
 function agentClass(agent) {
   return `a${agent % 8}`;
 }
 
+// A disc for an agent, a square for an expert.
 function agentChip(agent) {
-  return make("span", { class: `agent ${agentClass(agent)}` }, String(agent));
+  if (!isExpert(agent)) return make("span", { class: `agent ${agentClass(agent)}` }, String(agent));
+  const number = agent - data.runs[0].num_agents;
+  return make("span", { class: `agent expert ${agentClass(number)}`, title: teacherName(agent) }, `E${number}`);
 }
 
 function agentChips(agents) {

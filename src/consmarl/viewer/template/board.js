@@ -137,6 +137,7 @@ class Board {
     const drawn = [], others = [];
     for (const [student, request] of episode.requestsBy[step] ?? []) {
       for (const teacher of episode.teachersOf(request)) {
+        if (isExpert(teacher)) continue; // not on the board
         const arrow = this.arrow(places[teacher], places[student], teacher, student === chosen);
         (student === chosen ? drawn : others).push(arrow);
       }

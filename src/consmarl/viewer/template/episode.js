@@ -25,6 +25,7 @@ class Episode {
     Object.assign(this, { about, facts, arrays, numSteps: about.num_steps });
     [, this.numAgents, this.numActions] = arrays["steps/values"].shape;
     this.isSharing = "requests/step" in arrays;
+    this.numTeachers = this.isSharing ? arrays["teachers/reply"].shape[1] : 0;
     this.requestsBy = Array.from({ length: this.numSteps }, () => new Map());
     if (this.isSharing) {
       const steps = arrays["requests/step"].numbers, students = arrays["requests/student"].numbers;

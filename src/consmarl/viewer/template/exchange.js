@@ -29,11 +29,10 @@ class Exchange {
       const how = isExploring ? "It explores" : this.run.has_values ? "It takes its best action" : "It follows its policy";
       told.push(`${how}: ${did}.`);
     } else {
-      const numAnswers = episode.teachersOf(request).length, numOthers = this.run.num_agents - 1;
+      const numAnswers = episode.teachersOf(request).length;
       told.push(this.run.consult ? "It asks all its teammates." : `It asks. ${this.familiar(episode, step, agent)}, ` +
         `so its probability of asking was ${shown(episode.at("steps/ask_probability", step, agent))}.`);
-      const verb = numAnswers === 1 ? "answers" : "answer";
-      told.push(numAnswers === 0 ? "Nobody answers." : `${numAnswers} of ${counted(numOthers, "teammate")} ${verb}.`);
+      told.push(numAnswers === 0 ? "Nobody answers." : this.whoAnswers(episode, request));
       if (episode.isAdvised(request)) {
         told.push(this.howDrawn(episode, request, did));
         told.push(did === own ? `By itself it would have done the same.` : `By itself it would have chosen ${own}.`);
@@ -43,6 +42,14 @@ class Exchange {
       }
     }
     return [...told, this.ledTo(episode, step, agent)];
+  }
+
+  whoAnswers(episode, request) {
+    const answering = episode.teachersOf(request), numExperts = episode.numTeachers - episode.numAgents;
+    const fromExperts = answering.filter(isExpert).length, fromTeam = answering.length - fromExperts;
+    const words = [`${fromTeam} of ${counted(episode.numAgents - 1, "teammate")}`];
+    if (numExperts) words.push(`${fromExperts} of ${counted(numExperts, "expert")}`);
+    return `${words.join(" and ")} ${answering.length === 1 && !numExperts ? "answers" : "answer"}.`;
   }
 
   familiar(episode, step, agent) {

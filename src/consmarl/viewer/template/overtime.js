@@ -97,7 +97,8 @@ class OverTime {
   }
 
   drawMatrix() {
-    const sums = Array.from({ length: this.run.num_agents }, () => new Array(this.run.num_agents).fill(0));
+    const { num_agents: numAgents, num_experts: numExperts } = this.run, students = [...Array(numAgents).keys()];
+    const sums = Array.from({ length: numAgents + numExperts }, () => new Array(numAgents).fill(0));
     for (const about of this.run.episodes) {
       if (!about.summary.is_sharing || (this.scope === "this" && about.key !== this.shownKey)) continue;
       about.summary.taught.forEach((line, teacher) => line.forEach((count, student) => { sums[teacher][student] += count; }));
@@ -106,14 +107,14 @@ class OverTime {
     const lines = sums.map((line, teacher) => row(rowHead(agentChip(teacher)),
       ...line.map((count, student) => this.cell(teacher, student, count, count / most)),
       make("td", { class: "sum" }, whole(total(line)))));
-    const got = sums.map((_, student) => make("td", { class: "sum" }, whole(total(sums.map((line) => line[student])))));
-    const head = make("tr", {}, ...["", ...sums.map((_, student) => agentChip(student)), "gave"].map((each) => make("th", {}, each)));
+    const got = students.map((student) => make("td", { class: "sum" }, whole(total(sums.map((line) => line[student])))));
+    const head = make("tr", {}, ...["", ...students.map(agentChip), "gave"].map((each) => make("th", {}, each)));
     this.matrix.replaceChildren(make("table", { class: "taught" }, make("thead", {}, head),
       make("tbody", {}, ...lines, row(make("th", { scope: "row", class: "sum" }, "got"), ...got, ""))));
   }
 
   cell(teacher, student, count, share) {
-    const title = `agent ${teacher} gave agent ${student} ${counted(count, "answer")}`;
+    const title = `${teacherName(teacher)} gave agent ${student} ${counted(count, "answer")}`;
     const cell = figure("td", "taught", count, 0, { "data-teacher": teacher, "data-student": student, title });
     if (teacher === student) { cell.textContent = ""; cell.className = "self"; }
     cell.style.setProperty("--share", share);

@@ -3,6 +3,9 @@ const MOST_SILENT = 6; // rows for silent teammates; more would hide the others
 const NO_WEIGHT = "In brackets: does not count. The student already finds that best action at least as likely, or that worst " +
   "one at least as unlikely, or such knowledge has no weight in this episode (the indicator of Eq. 9, and Eq. 8).";
 
+const EXPERTS = "Experts (E) stand beside the team: they hold no seat and only answer. They count as having seen this as often " +
+  "as the student.";
+
 class Teachers {
   constructor(run) {
     Object.assign(this, { run, isUnfolded: false, isCons: run.sharing === "cons" });
@@ -10,19 +13,21 @@ class Teachers {
 
   draw(episode, request) {
     const student = episode.at("requests/student", request), answering = episode.teachersOf(request);
-    const everybody = [...Array(episode.numAgents).keys()];
+    const everybody = [...Array(episode.numTeachers).keys()];
     const silent = everybody.filter((agent) => agent !== student && !answering.includes(agent));
     const lines = silent.map((teacher) => this.line(episode, request, teacher));
     const body = make("tbody", {}, ...answering.map((teacher) => this.line(episode, request, teacher)));
     if (silent.length > MOST_SILENT) body.append(this.fold(episode, request, silent, lines));
     body.append(...lines);
     const table = scrolling(make("table", { class: "teachers" }, this.head(), body));
-    const notes = body.querySelector("[data-counts='0']") ? [this.run.remembered, NO_WEIGHT] : [this.run.remembered];
+    const notes = [this.run.remembered];
+    if (episode.numTeachers > episode.numAgents) notes.push(EXPERTS);
+    if (body.querySelector("[data-counts='0']")) notes.push(NO_WEIGHT);
     return [table, ...notes.map((words) => make("p", { class: "note" }, words))];
   }
 
   head() {
-    const { run } = this, words = ["Teammate", "Replies", "Max Q", "Best"], contents = { "Max Q": [term("max_value", run)] };
+    const { run } = this, who = run.num_experts ? "Teacher" : "Teammate", words = [who, "Replies", "Max Q", "Best"], contents = { "Max Q": [term("max_value", run)] };
     if (!run.consult) { // consulting agents do not count visits
       words.splice(2, 0, "Seen this");
       contents["Seen this"] = ["Seen this ", term("visits", run)];
@@ -32,7 +37,7 @@ class Teachers {
       Object.assign(contents, { "Γ": [term("confidence", run)], "Λ": [term("prestige", run)],
         "Weight of best": ["Weight ", term("share", run), " of best"] });
     }
-    return heads(words, (head) => !["Teammate", "Replies", "Best", "Worst"].includes(head), contents);
+    return heads(words, (head) => ![who, "Replies", "Best", "Worst"].includes(head), contents);
   }
 
   // One line in place of many silent teammates, with their reasons, and a button that shows them.
@@ -62,12 +67,16 @@ class Teachers {
       figure("small", `${kind}_probability`, at(`${kind}_probability`), 2));
     const words = make("td", { "data-field": "reply", "data-value": reply }, this.replyWords(reply, at("num_visits")));
     const visits = this.run.consult ? [] : [number("num_visits", 0)];
-    const line = row(agentChip(teacher), words, ...visits, number("max_value", 2), told("best"));
+    const line = row(this.who(teacher), words, ...visits, number("max_value", 2), told("best"));
     if (this.isCons) line.append(told("worst"), number("confidence", 3), number("prestige", 2),
       this.weight(episode, request, teacher, "best_share", "raises"), this.weight(episode, request, teacher, "worst_share", "lowers"));
     line.dataset.teacher = teacher;
     if (reply !== REPLIES.ANSWERED) line.className = "is-silent";
     return line;
+  }
+
+  who(teacher) {
+    return isExpert(teacher) ? make("td", { class: "who" }, agentChip(teacher), ` ${teacherName(teacher)}`) : agentChip(teacher);
   }
 
   // A teacher's weight; in brackets if the indicator of Eq. 9 or the schedule makes it count for nothing.
