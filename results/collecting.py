@@ -19,6 +19,7 @@ VERSIONS = ("consmarl", "jax", "jaxlib")  # of the packages that determine a run
 ABLATION_HEAD = (
     "| variant | n | final return | difference [95 %] | area | difference [95 %] |\n|---|---|---|---|---|---|"
 )
+FEWEST_WITH_INTERVAL = 3  # seeds: an interval of fewer would only repeat them
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
 
 Run = dict[str, Any]
@@ -110,10 +111,16 @@ def ablation_row(name: str, group: Sequence[Run], reference: Mapping[int, Run]) 
     for measure in (lambda run: run["return"], area):
         values = [measure(run) for run in group]
         gaps = [measure(run) - measure(reference[run["seed"]]) for run in group if run["seed"] in reference]
-        estimate, low, high = interval(gaps)
-        gap = "" if not any(gaps) else f"{estimate:+.1f} [{low:+.1f}, {high:+.1f}]"
-        cells += [f"{np.mean(values):.1f}", gap]
+        cells += [f"{np.mean(values):.1f}", difference(gaps) if any(gaps) else ""]
     return f"| {name} | {len(group)} | {' | '.join(cells).replace('-', '−')} |"
+
+
+def difference(gaps: Sequence[float], decimals: int = 1) -> str:
+    """Return the mean of differences as text, with its 95 % interval or, of fewer than three, with all of them."""
+    estimate, low, high = interval(gaps)
+    if len(gaps) < FEWEST_WITH_INTERVAL:
+        return f"{estimate:+,.{decimals}f}" + (f" ({numbers(gaps, decimals)})" if len(gaps) > 1 else "")
+    return f"{estimate:+,.{decimals}f} [{low:+,.{decimals}f}, {high:+,.{decimals}f}]"
 
 
 def numbers(values: Iterable[float], decimals: int = 1) -> str:

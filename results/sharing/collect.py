@@ -8,17 +8,28 @@ ablation, `runs/sharing/ablation/kappa_1/…`.
 """
 
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from results.collecting import ABLATION_HEAD, Run, ablation_row, area, collected, draw, groups, lines_of, numbers
+from results.collecting import (
+    ABLATION_HEAD,
+    FEWEST_WITH_INTERVAL,
+    Run,
+    ablation_row,
+    area,
+    collected,
+    difference,
+    draw,
+    groups,
+    lines_of,
+    numbers,
+)
 from results.learning.run import folder_of
 from results.sharing.run import ABLATION, ABLATION_ENV, METHODS, OF_ABLATION, SETTINGS, WHOLE
 
-from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
+from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
 
 HERE = Path(__file__).parent
 LEVELS = {"pgm-3ag": 10.0, "pgm-6ag": 40.0, "ft": 3.0, "cleanup": 90.0}
@@ -42,10 +53,9 @@ def episodes_per_success(runs: Sequence[Run]) -> float:
     """Return the episodes that all runs spend until they reach the level, divided by the number that reach it.
 
     This is what reaching the level costs on average if runs that fail are begun anew: the average runtime of the COCO
-    benchmarks (Hansen et al. 2016). Infinite if no run reaches it.
+    benchmarks (Hansen et al. 2016). At least one run has to reach it.
     """
-    num_reaching = sum(reaches(run) for run in runs)
-    return sum(map(to_level, runs)) / num_reaching if num_reaching else math.inf
+    return sum(map(to_level, runs)) / sum(map(reaches, runs))
 
 
 def reaches(run: Run) -> bool:
@@ -67,7 +77,7 @@ def print_returns(world: str, by_method: dict[str, list[Run]]) -> None:
         group = by_method[method]
         means = [np.mean([measure(run) for run in group]) for measure in MEASURES.values()]
         cells = [f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:,.0f}", f"{sum(map(reaches, group))}"]
-        cells.append(f"{episodes_per_success(group):,.0f}")
+        cells.append(f"{episodes_per_success(group):,.0f}" if any(map(reaches, group)) else "–")
         row = f"| {LABELS[method]} | {len(group)} | {numbers(map(final, group))} | {' | '.join(cells)} |"
         print(row.replace("-", "−"))
 
@@ -83,18 +93,17 @@ def print_comparisons(by_method: dict[str, list[Run]]) -> None:
             if not seeds:
                 continue
             gaps = [ours[seed] - theirs[seed] for seed in seeds]
-            estimate, low, high = interval(gaps)
             sign, decimals = (-1, 0) if measure is to_level else (1, 1)  # fewer episodes are better
             chance = probability_of_improvement(
                 [sign * ours[seed] for seed in seeds], [sign * theirs[seed] for seed in seeds]
             )
-            difference = f"{estimate:+,.{decimals}f} [{low:+,.{decimals}f}, {high:+,.{decimals}f}]"
+            told = difference(gaps, decimals)
             if measure is to_level:
                 share = sum(ours[seed] for seed in seeds) / sum(theirs[seed] for seed in seeds)
-                difference += f", {share:.2f} of theirs"
-            row = f"| {LABELS[rival]} | {name} | {len(seeds)} | {difference} | {numbers(gaps, decimals)} "
-            row += f"| {chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}] |"
-            print(row.replace("-", "−"))
+                told += f", {share:.2f} of theirs"
+            probable = f"{chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+            row = f"| {LABELS[rival]} | {name} | {len(seeds)} | {told} | {numbers(gaps, decimals)} "
+            print(f"{row}| {probable if len(seeds) >= FEWEST_WITH_INTERVAL else ''} |".replace("-", "−"))
 
 
 def print_ablation(by_variant: dict[str, list[Run]]) -> None:
