@@ -119,6 +119,7 @@ class Whispering(NoSharing):
         (dict(teachers="nowhere"), "there is no policy file nowhere"),
     ],
 )
+@pytest.mark.usefixtures("unregistered")
 def test_what_cannot_be_gets_one_sentence_and_no_directory(experts, tmp_path, settings, sentence):
     consmarl.register_sharing("whispering", Whispering, "nobody hears anything")
     with pytest.raises(UsageError, match=sentence):
