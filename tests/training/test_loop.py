@@ -53,6 +53,24 @@ def test_one_update_follows_each_episode_however_many_are_played_at_once():
         assert int(state.learner.num_updates) == 12 - 5
 
 
+def test_several_updates_per_episode_equal_as_many_written_out():
+    run = trainer(warmup_steps=0, updates_per_episode=3)
+    state, _ = run.run(run.init(0), 1)
+    assert int(state.learner.num_updates) == 3
+    learning, key, start = run.learning, jax.random.key(5), run.init(1).learner
+    episode = jax.tree.map(lambda leaf: leaf[:1], state.replay.episodes)
+    replay, learned = learning.store_and_learn(start, learning.replay.init(), episode, key)
+    by_hand, losses = start, []
+    for key_once in jax.random.split(jax.random.split(key, 1)[0], 3):
+        key_sample, key_update = jax.random.split(key_once)
+        batch = learning.replay.sample(replay, key_sample, 4, 1)
+        by_hand, metrics = jax.jit(run.learner.update)(by_hand, batch, key_update)
+        losses.append(metrics["loss"])  # [agent]
+    for ours, theirs in zip(jax.tree.leaves(learned.learner), jax.tree.leaves(by_hand), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(learned.metrics["loss"][0], np.mean(losses, axis=0), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("exploration", "chunks"), [(None, (1, 1, HALF, 1, 1, 1, 1)), (EpsilonZGreedy(), (1,) * WHOLE)]
 )

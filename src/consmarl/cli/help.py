@@ -22,8 +22,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "what to run": ("method", "env", "set", "episodes", "seed", "preset", "sharing", "config"),
     "exploring": ("exploration", "epsilon_", "explore."),
     "learning": ("weights", "reward_of", "hidden_size", "optimiser", "learning_rate", "discount", "target_every",
-                 "batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_", "bootstrap",
-                 "num_envs", "devices", "learn."),
+                 "batch_episodes", "updates_per_episode", "replay_episodes", "warmup_steps", "mirror_episodes",
+                 "coverage_", "bootstrap", "num_envs", "devices", "learn."),
     "sharing knowledge": ("share.",),
     "periods and files": (),
 }  # fmt: skip

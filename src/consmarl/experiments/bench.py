@@ -178,9 +178,12 @@ def training_seconds(trainer: AnyTrainer, *, turn_seconds: float = TURN_SECONDS)
 def update_flop(trainer: AnyTrainer) -> float | None:
     """Return the floating-point operations of learning per episode played; None if they cannot be counted."""
     learner, key = trainer.learner, jax.random.key(0)
-    num_episodes = 1 if learner.is_on_policy else trainer.batch_episodes
+    num_episodes, num_updates = (
+        (1, 1) if learner.is_on_policy else (trainer.batch_episodes, trainer.updates_per_episode)
+    )
     batch = jax.eval_shape(dataclasses.replace(trainer.replay, capacity=num_episodes).init).episodes
-    return matmul_flop(learner.update, jax.eval_shape(learner.init, key), batch, key)
+    of_an_update = matmul_flop(learner.update, jax.eval_shape(learner.init, key), batch, key)
+    return of_an_update and num_updates * of_an_update
 
 
 def print_bench(config: TrainConfig) -> None:

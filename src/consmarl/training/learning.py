@@ -1,4 +1,4 @@
-"""The learning half of a round: one update per episode just played, once replay holds enough episodes."""
+"""The learning half of a round: updates for each episode just played, once replay holds enough episodes."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -38,11 +38,12 @@ class LearningPhase:
     mirroring: Mirroring
     coverage: CoverageBonus
     experts: tuple[int, ...] = ()  # agents that do not learn
+    updates_per_episode: int = 1
 
     def store_and_learn(
         self, learner_state: Any, replay: ReplayState, episodes: EpisodeBatch, key: jax.Array
     ) -> tuple[ReplayState, Learned]:
-        """Add episodes to the replay buffer, then do one update for each; on-policy learners do one for all of them."""
+        """Add episodes to the replay buffer, then do each one's updates; on-policy learners do one update for all."""
         before = learner_state
         num_before, num_new = replay.num_added, len(episodes.num_steps)
         replay = self.replay.add(replay, episodes)
@@ -56,11 +57,20 @@ class LearningPhase:
             num_stored = jnp.minimum(num_before + number + 1, self.replay.capacity)
             can_learn = num_stored * self.replay.episode_limit > self.warmup_steps
 
-            def learn(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
+            def learn_once(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
                 key_sample, key_update = jax.random.split(key)
                 batch = self.replay.sample(replay, key_sample, self.batch_episodes, num_stored)
                 batch = self.coverage.added(self.mirroring.mirrored(batch), num_before + number + 1)
                 return self.learner.update(learner_state, batch, key_update)
+
+            def learn(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
+                if self.updates_per_episode == 1:
+                    return learn_once(learner_state, key, num_stored)
+                keys = jax.random.split(key, self.updates_per_episode)
+                learner_state, metrics = jax.lax.scan(
+                    lambda state, key_once: learn_once(state, key_once, num_stored), learner_state, keys
+                )
+                return learner_state, jax.tree.map(lambda values: jnp.mean(values, axis=0), metrics)
 
             def rest(learner_state: Any, key: jax.Array, num_stored: jax.Array) -> tuple[Any, Metrics]:
                 _, metrics = jax.eval_shape(learn, learner_state, key, num_stored)

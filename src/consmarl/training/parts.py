@@ -82,7 +82,7 @@ class RoundReport(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RunParts:
-    """The parts of every run. One round plays `num_envs` episodes and then does as many updates."""
+    """The parts of every run. One round plays `num_envs` episodes and then does the updates for each of them."""
 
     world: Any
     learner: AnyLearner
@@ -91,6 +91,7 @@ class RunParts:
     sharing: Sharing = field(default_factory=NoSharing)
     num_envs: int = 1
     batch_episodes: int = 32
+    updates_per_episode: int = 1
     replay_episodes: int = 10_000
     warmup_steps: int = 5_000  # environment steps that must be exceeded before learning starts
     mirror_episodes: bool = False  # whether to also learn from mirrored episodes, if the environment has symmetries
@@ -129,7 +130,7 @@ class RunParts:
         if self.coverage_bonus:
             coverage = CoverageBonus(self.coverage_bonus, self.world, self.coverage_start)
         return LearningPhase(self.learner, self.replay, self.batch_episodes, self.warmup_steps, mirroring, coverage,
-                             self.experts)  # fmt: skip
+                             self.experts, self.updates_per_episode)  # fmt: skip
 
     @property
     def metrics(self) -> Schema:

@@ -48,7 +48,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PythonTrainer(RunParts):
-    """A run in a third-party environment: one round plays `num_envs` episodes and then does as many updates.
+    """A run in a third-party environment: one round plays `num_envs` episodes and then does their updates.
 
     With `num_envs = 1`, events occur in the paper's order: one episode, one update.
     """

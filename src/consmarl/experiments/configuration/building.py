@@ -75,15 +75,16 @@ def _learner(config: Settings, spec: TeamSpec) -> AnyLearner:
     build: Any = config.entry.learner
     learner = build(spec, **settings, **config.learn.given())
     kind: Any = config.optimiser
+    num_updates = config.episodes * (config.updates_per_episode or 1)  # None for methods without replay
     end: Any = config.learning_rate_end
     optimiser = kind.like(
         learner.optimiser,
         learning_rate=config.learning_rate,
         final_share=end,
-        # one update per episode; a constant rate needs no number of updates, so runs of any length share a program
-        anneal_updates=config.episodes if end < 1 else 1,
+        # a constant rate needs no number of updates, so runs of any length share a program
+        anneal_updates=num_updates if end < 1 else 1,
     )
     changes: dict[str, Any] = {"optimiser": optimiser}
     if getattr(learner, "settle_after", 1) < 1:
-        changes["run_updates"] = config.episodes
+        changes["run_updates"] = num_updates
     return cast("AnyLearner", dataclasses.replace(learner, **changes))

@@ -14,9 +14,9 @@ from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import Eligibility, TeacherMemory
 
 _LEAST = {
-    "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1, "replay_episodes": 1,
-    "warmup_steps": 0, "keep_checkpoints": 1, "devices": 1, "num_envs": 1, "report_every": 1, "evaluate_every": 1,
-    "checkpoint_every": 1, "epsilon_anneal_steps": 1, "join": 0,
+    "episodes": 1, "seed": 0, "hidden_size": 1, "target_every_updates": 1, "batch_episodes": 1,
+    "updates_per_episode": 1, "replay_episodes": 1, "warmup_steps": 0, "keep_checkpoints": 1, "devices": 1,
+    "num_envs": 1, "report_every": 1, "evaluate_every": 1, "checkpoint_every": 1, "epsilon_anneal_steps": 1, "join": 0,
 }  # fmt: skip
 
 

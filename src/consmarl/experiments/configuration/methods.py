@@ -18,7 +18,14 @@ from consmarl.registry import Registry, check_record, home_of
 from consmarl.training.exploration import LinearSchedule
 
 # Settings of learning from replay, named as in the training loop; methods without replay have none of them.
-OF_LOOP = ("batch_episodes", "replay_episodes", "warmup_steps", "mirror_episodes", "coverage_bonus")
+OF_LOOP = (
+    "batch_episodes",
+    "updates_per_episode",
+    "replay_episodes",
+    "warmup_steps",
+    "mirror_episodes",
+    "coverage_bonus",
+)
 OF_REPLAY = (*OF_LOOP, "coverage_after")
 # Settings of learners that are also settings of a run, under the same names; a learner may lack some of them.
 COMMON = ("hidden_size", "discount", "target_every_updates", "bootstrap_time_limit", "weights", "reward_of")

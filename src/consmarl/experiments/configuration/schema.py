@@ -89,6 +89,8 @@ class Settings:
     """Updates between copies to the target network [P: 200]."""
     batch_episodes: int | None = None
     """Episodes per update [P: 32]."""
+    updates_per_episode: int | None = None
+    """Updates after each episode: more learn more from the same episodes, at a proportional cost [P: 1]."""
     replay_episodes: int | None = None
     """Capacity of the replay buffer in episodes [P: 10,000]."""
     warmup_steps: int | None = None
@@ -102,7 +104,7 @@ class Settings:
     bootstrap_time_limit: bool | None = None
     """Whether to bootstrap when an episode only ran out of time [P: no]."""
     num_envs: int | None = None
-    """Episodes played side by side, followed by as many updates; 1 is the paper's order of events. If there are
+    """Episodes played side by side, followed by their updates; 1 is the paper's order of events. If there are
     several, environments that step in Python use one process per core [ours: 4, fewer if `episodes` is not divisible by
     it, and 1 if the environment steps in Python or the method has no replay]."""
     report_every: int | None = None
