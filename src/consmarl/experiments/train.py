@@ -16,7 +16,11 @@ from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.configuration.config import AnyTrainer, TrainConfig
-from consmarl.experiments.configuration.method_checks import why_nobody_learns, why_nobody_shares
+from consmarl.experiments.configuration.method_checks import (
+    why_nobody_knows_more,
+    why_nobody_learns,
+    why_nobody_shares,
+)
 from consmarl.experiments.directory import begin_session, held, read_config, write_json
 from consmarl.experiments.evaluation import evaluation_summary
 from consmarl.experiments.interrupts import InterruptedRun, heeding_interrupts
@@ -59,7 +63,12 @@ def train(config: TrainConfig | Mapping[str, Any], out: Path | None = None, *, l
         with replacing(out / CONFIG) as temporary:
             temporary.write_text(config.to_json() + "\n", encoding="utf-8")
         begin_session(out, 0, label, schema)
-        for sentence in (why_nobody_learns(config, trainer.world.episode_limit), why_nobody_shares(config)):
+        warnings = (
+            why_nobody_learns(config, trainer.world.episode_limit),
+            why_nobody_shares(config),
+            why_nobody_knows_more(config),
+        )
+        for sentence in warnings:
             if sentence is not None:
                 Console(stderr=True).print(sentence, markup=False, soft_wrap=True)
         _Session(config, trainer, out).finish(seated(trainer, trainer.init(config.seed), teachers), episode=0)

@@ -5,7 +5,11 @@ from tests.reports.handmade import write_run
 
 from consmarl import Preset, TrainConfig
 from consmarl.cli import main
-from consmarl.experiments.configuration.method_checks import why_nobody_learns, why_nobody_shares
+from consmarl.experiments.configuration.method_checks import (
+    why_nobody_knows_more,
+    why_nobody_learns,
+    why_nobody_shares,
+)
 from consmarl.experiments.sweeps.studies import STUDIES
 from consmarl.experiments.train import train
 from consmarl.reports.finals import by_world
@@ -143,3 +147,32 @@ def test_a_run_that_never_learns_says_so(settings, number):
 def test_train_says_that_nobody_will_learn(tmp_path, capsys):
     train(TrainConfig(preset="paper", episodes=40), tmp_path / "run")
     assert "nobody will learn" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_told"),
+    [
+        (dict(method="cons", env="ft", preset="paper"), True),
+        (dict(method="adhoc-td", env="ft", preset="release"), True),
+        (dict(method="cons", env="ft", preset="paper", weights="separate"), False),
+        (dict(method="cons", env="ft", preset="paper", share={"teacher_memory": "own"}), False),
+        (dict(method="cons", env="ft"), False),
+        (dict(method="qmix", sharing="cons"), True),
+        (dict(method="cons"), False),
+        (dict(method="iql", env="ft"), False),
+    ],
+)
+def test_a_team_with_one_network_is_told_if_nobody_can_know_more(settings, is_told):
+    config = TrainConfig(**settings)
+    for each in (config, config.resolved()):
+        assert (why_nobody_knows_more(each) is not None) == is_told
+
+
+@pytest.mark.usefixtures("plays_nothing")
+def test_train_and_sweep_say_that_nobody_knows_more(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    train(TrainConfig(method="cons", env="ft", preset="paper"), tmp_path / "one-network")
+    assert "agents share one network" in capsys.readouterr().err
+    words = ["--methods", "cons", "--envs", "ft", "--seeds", "0", "1", "--options", "preset=paper"]
+    assert main(["sweep", *words, "--dry-run"]) == 0
+    assert capsys.readouterr().err.count("ft/cons: agents share one network") == 1

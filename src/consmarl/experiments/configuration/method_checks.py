@@ -6,8 +6,9 @@ from consmarl.experiments.configuration.defaults import resolved
 from consmarl.experiments.configuration.explorations import EXPLORATIONS, ExploreOptions
 from consmarl.experiments.configuration.methods import METHODS, owners_of
 from consmarl.experiments.configuration.schema import Settings
-from consmarl.sharing.mechanism import fitted_start, never_begins
-from consmarl.sharing.options import Preset
+from consmarl.learners.team_networks import Weights
+from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
+from consmarl.sharing.options import Preset, TeacherMemory
 
 _NO_CHOICE = {
     "weights": "the method determines its networks",
@@ -54,6 +55,23 @@ def why_nobody_shares(config: Settings) -> str | None:
     is_papers = config.preset is Preset.PAPER and not is_given
     other = ", or choose a preset whose start fits the run, such as --preset recommended" if is_papers else ""
     return f"{when}: nobody will share; set --share.start-episode {fitted_start(start, episodes)}, for example{other}."
+
+
+def why_nobody_knows_more(config: Settings) -> str | None:
+    """Return a warning if teachers can tell students nothing new; None otherwise.
+
+    That is so if agents share one network and a teacher judges with the student's past: only its id differs then.
+    """
+    mechanism = config.mechanism
+    if not isinstance(mechanism, Mechanism) or config.teachers or mechanism.teacher_memory is TeacherMemory.OWN:
+        return None
+    if every_setting(resolved(config))["weights"] is not Weights.SHARED:
+        return None
+    return (
+        "agents share one network, and a teacher that judges with the student's memory knows only what the student "
+        "knows: set --share.teacher-memory own, so that teachers use what they have seen themselves, or --weights "
+        "separate."
+    )
 
 
 def why_nobody_learns(config: Settings, episode_limit: int) -> str | None:

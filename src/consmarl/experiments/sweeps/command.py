@@ -11,7 +11,7 @@ from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.experiments.compiled import tell_if_not_kept
 from consmarl.experiments.configuration.config import TrainConfig
-from consmarl.experiments.configuration.method_checks import why_nobody_shares
+from consmarl.experiments.configuration.method_checks import why_nobody_knows_more, why_nobody_shares
 from consmarl.experiments.configuration.pairs import settings_from, spelled_alike
 from consmarl.experiments.sweeps.conduct import SweepResult, Workers, conduct
 from consmarl.experiments.sweeps.local import LocalWorkers
@@ -124,11 +124,12 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 
 def _warn_of_silence(runs: list[PlannedRun]) -> None:
-    """Print a warning about runs that will end before sharing starts, once for all seeds."""
+    """Print a warning about runs in which sharing never starts, or nobody knows more; once for all seeds."""
     found: dict[tuple[str, str], None] = {}
     for run in runs:
-        if sentence := why_nobody_shares(run.config):
-            found[run.name.rpartition("/")[0], sentence] = None
+        for why in (why_nobody_shares, why_nobody_knows_more):
+            if sentence := why(run.config):
+                found[run.name.rpartition("/")[0], sentence] = None
     for name, sentence in found:
         Console(stderr=True).print(f"{name}: {sentence}", markup=False, highlight=False, soft_wrap=True)
 
