@@ -27,8 +27,8 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "pgm-3ag": Setting(8_000, range(110, 120)),
-    "pgm-6ag": Setting(6_000, range(110, 115)),
+    "pgm-3ag": Setting(8_000, range(130, 140)),
+    "pgm-6ag": Setting(6_000, range(120, 125)),
     "ft": Setting(8_000, range(120, 125)),
     "cleanup": Setting(8_000, range(120, 125)),
 }
