@@ -105,8 +105,7 @@ def test_a_run_has_what_its_preset_sets(preset):
         config = TrainConfig(method=method, env=env, preset=preset)
         whole = config.resolved()
         there = every_setting(whole)
-        for name, value in config.by_preset.items():  # environments name variants by words
-            assert there[name] == value or there[name].value == value
+        assert config.by_preset == {name: there[name] for name in config.by_preset}
         assert set(config.by_preset) <= set(whole.by_default)
         learner, learn = config.trainer().learner, whole.learn.given()
         assert {name: getattr(learner, name) for name in learn} == learn

@@ -156,7 +156,7 @@ def test_train_says_that_nobody_will_learn(tmp_path, capsys):
         (dict(method="adhoc-td", env="ft", preset="release"), True),
         (dict(method="cons", env="ft", preset="paper", weights="separate"), False),
         (dict(method="cons", env="ft", preset="paper", share={"teacher_memory": "own"}), False),
-        (dict(method="cons", env="ft"), False),
+        (dict(method="cons", env="ft"), True),
         (dict(method="qmix", sharing="cons"), True),
         (dict(method="cons"), False),
         (dict(method="iql", env="ft"), False),

@@ -69,8 +69,8 @@ def why_nobody_knows_more(config: Settings) -> str | None:
         return None
     return (
         "agents share one network, and a teacher that judges with the student's memory knows only what the student "
-        "knows: set --share.teacher-memory own, so that teachers use what they have seen themselves, or --weights "
-        "separate."
+        "knows: set --weights separate, or --share.teacher-memory own, so that teachers use what they have seen "
+        "themselves."
     )
 
 
