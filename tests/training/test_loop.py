@@ -55,16 +55,16 @@ def test_one_update_follows_each_episode_however_many_are_played_at_once():
 
 def test_several_updates_per_episode_equal_as_many_written_out():
     run = trainer(warmup_steps=0, updates_per_episode=3)
-    state, _ = run.run(run.init(0), 1)
-    assert int(state.learner.num_updates) == 3
-    learning, key, start = run.learning, jax.random.key(5), run.init(1).learner
-    episode = jax.tree.map(lambda leaf: leaf[:1], state.replay.episodes)
-    replay, learned = learning.store_and_learn(start, learning.replay.init(), episode, key)
+    learning, key, start = run.learning, jax.random.key(5), jax.jit(run.learner.init)(jax.random.key(1))
+    empty = learning.replay.init()
+    episode = jax.tree.map(lambda leaf: jnp.ones_like(leaf[:1]), empty.episodes)
+    replay, learned = jax.jit(learning.store_and_learn)(start, empty, episode, key)
+    assert int(learned.learner.num_updates) == 3
     by_hand, losses = start, []
+    sample, update = (jax.jit(each) for each in (lambda *a: learning.replay.sample(*a, 4, 1), run.learner.update))
     for key_once in jax.random.split(jax.random.split(key, 1)[0], 3):
         key_sample, key_update = jax.random.split(key_once)
-        batch = learning.replay.sample(replay, key_sample, 4, 1)
-        by_hand, metrics = jax.jit(run.learner.update)(by_hand, batch, key_update)
+        by_hand, metrics = update(by_hand, sample(replay, key_sample), key_update)
         losses.append(metrics["loss"])  # [agent]
     for ours, theirs in zip(jax.tree.leaves(learned.learner), jax.tree.leaves(by_hand), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
