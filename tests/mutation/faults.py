@@ -72,6 +72,8 @@ FAULTS = (
           "slot = jnp.minimum(state.num_added, self.capacity - 1)", LOOP),
     Fault("training/learning.py", "jnp.minimum(num_before + number + 1, self.replay.capacity)",
           "jnp.minimum(num_before + num_new, self.replay.capacity)", LOOP),
+    Fault("training/learning.py", "keys = jax.random.split(key, self.updates_per_episode)",
+          "keys = jnp.repeat(key[None], self.updates_per_episode)", LOOP),
     Fault("training/learning.py", "num_stored * self.replay.episode_limit > self.warmup_steps",
           "num_stored > self.warmup_steps", LOOP),
     Fault("training/exploration.py", "num_left = jnp.where(begins, length - 1,", "num_left = jnp.where(begins, length,",

@@ -68,7 +68,7 @@ def test_what_agents_see_in_random_play_is_told_apart(id, num_episodes):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_observations_are_told_apart_whatever_their_type(dtype):
-    codes = recoded(codes_of_random_play("pgm-3ag", 1000)[:20_000], dtype)
+    codes = recoded(codes_of_random_play("pgm-3ag", 300)[:20_000], dtype)
     assert codes.dtype == dtype
     assert len(np.unique(codes, axis=0)) > 5_000
     check_tells_apart(codes)
@@ -76,7 +76,7 @@ def test_observations_are_told_apart_whatever_their_type(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_change_of_one_code_shows_wherever_it_is(dtype):
-    base = codes_of_random_play("pgm-3ag", 1000)[500]
+    base = codes_of_random_play("pgm-3ag", 300)[500]
     changed = np.repeat(base[None], 255 * len(base), axis=0)
     for position in range(len(base)):
         rows = slice(255 * position, 255 * (position + 1))
