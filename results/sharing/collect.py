@@ -136,7 +136,8 @@ def main() -> None:
         if world == ABLATION_ENV:
             print_ablation(by_method)
         curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
-        draw(HERE / f"{world}.png", world, curves, lines_of(world))
+        if len(curves) > 1:
+            draw(HERE / f"{world}.png", world, curves, lines_of(world))
 
 
 if __name__ == "__main__":
