@@ -65,7 +65,7 @@ def arrivals(env: str, level: float) -> dict[int, int | None]:
     Of today's settings and those of an earlier version, it takes those with more seeds, and of these the longest runs.
     """
     recorded = [run for run in json.loads(RUNS.read_text()) if run["world"] == env]
-    by_variant = [[run for run in recorded if run["variant"] == variant] for variant in ("recommended", "earlier")]
+    by_variant = [[run for run in recorded if run["variant"] == variant] for variant in ("recommended", "former")]
     runs = max(by_variant, key=len)
     longest = max((run["episodes"] for run in runs), default=0)
     return {run["seed"]: arrival(run["evaluations"], level) for run in runs if run["episodes"] == longest}

@@ -1,7 +1,7 @@
 """Make the runs that `collect.py` collects; finished runs are not repeated.
 
     python -m results.learning.run recommended --envs pgm-6ag --seeds 116 118    # IQL with the preset recommended
-    python -m results.learning.run earlier     # with the schedule that the preset had before, in Patient Gold Miner
+    python -m results.learning.run former      # with the schedule that the preset had before, in Patient Gold Miner
     python -m results.learning.run ablation                # without one ingredient each, on a small Patient Gold Miner
     python -m results.learning.run ablation --size full    # the same on pgm-3ag itself, with twice as many episodes
 
@@ -23,8 +23,8 @@ FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
     "cleanup": (101, 102, 103, 104, 105),
 }
 # The schedule that `recommended` had in Patient Gold Miner before: later, and with a falling learning rate.
-EARLIER = {"learn.settle_after": 0.4, "coverage_after": 0.4, "learning_rate_end": 0.1}
-EARLIER_SEEDS = {"pgm-3ag": (100, 101, 102, 103, 104), "pgm-6ag": (105, 106, 107, 108, 109)}
+FORMER = {"learn.settle_after": 0.4, "coverage_after": 0.4, "learning_rate_end": 0.1}
+FORMER_SEEDS = {"pgm-3ag": (100, 101, 102, 103, 104), "pgm-6ag": (105, 106, 107, 108, 109)}
 
 
 class Size(NamedTuple):
@@ -44,13 +44,13 @@ SIZES = {
             "hidden_size": 32,
             "evaluate_every": 200,
             "evaluation_episodes": 200,
-            **EARLIER,
+            **FORMER,
         },
     ),
-    "full": Size({}, {"episodes": 8_000, "evaluate_every": 400, "evaluation_episodes": 200, **EARLIER}),
+    "full": Size({}, {"episodes": 8_000, "evaluate_every": 400, "evaluation_episodes": 200, **FORMER}),
 }
 ABLATION_SEEDS = (200, 201, 202, 203, 204)
-# Each variant is the preset recommended, with the earlier schedule and these settings changed.
+# Each variant is the preset recommended, with the former schedule and these settings changed.
 ABLATION: dict[str, dict[str, Any]] = {
     "all ingredients": {},
     "one-step target": {"learn.target": "one-step"},
@@ -91,7 +91,7 @@ def run(
 def main() -> None:
     """Execute the requested runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recommended", "earlier", "ablation"))
+    parser.add_argument("what", choices=("recommended", "former", "ablation"))
     parser.add_argument("--envs", nargs="+", choices=list(EPISODES), default=list(EPISODES))
     parser.add_argument("--variants", nargs="+", choices=list(ABLATION), default=list(ABLATION))
     parser.add_argument("--size", choices=list(SIZES), default="small")
@@ -104,10 +104,10 @@ def main() -> None:
             seeds, out = asked.seeds or FRESH_SEEDS[env], asked.out / "recommended"
             run(env, seeds, {"episodes": EPISODES[env]}, out, asked.workers)
         return
-    if asked.what == "earlier":
-        for env in (each for each in asked.envs if each in EARLIER_SEEDS):
-            seeds, out = asked.seeds or EARLIER_SEEDS[env], asked.out / "earlier"
-            run(env, seeds, {"episodes": EPISODES[env], **EARLIER}, out, asked.workers)
+    if asked.what == "former":
+        for env in (each for each in asked.envs if each in FORMER_SEEDS):
+            seeds, out = asked.seeds or FORMER_SEEDS[env], asked.out / "former"
+            run(env, seeds, {"episodes": EPISODES[env], **FORMER}, out, asked.workers)
         return
     size = SIZES[asked.size]
     for variant in asked.variants:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from results.collecting import Run, area, draw, groups, numbers, train_and_show
-from results.learning.run import EARLIER
+from results.learning.run import FORMER
 
 import consmarl
 from consmarl.reports.statistics import episodes_to_reach, interval
@@ -41,7 +41,7 @@ SHARE_OF_EXPERTS = 0.9
 
 def make_runs(out: Path, variants: list[str], seeds: list[int]) -> None:
     """Train the experts and then the newcomers, except for finished runs."""
-    world = consmarl.TrainConfig(env=ENV, episodes=EPISODES).with_options(EARLIER)
+    world = consmarl.TrainConfig(env=ENV, episodes=EPISODES).with_options(FORMER)
     experts = train_missing(world.with_options(EXPERTS), out / "experts")
     for seed in seeds:
         for variant in variants:
