@@ -22,7 +22,7 @@ def frames_of(path):
             yield np.array(image.convert("RGB")), image.info["duration"]
 
 
-def test_watch_writes_a_gif_of_the_whole_episode_and_the_same_one_in_every_process(tmp_path):
+def test_watch_writes_the_same_gif_of_the_whole_episode_in_every_process(tmp_path):
     words = ["watch", "--env", "pgm-3ag", "--fps", "10", "--out", "watch.gif"]
     entry_point = Path(sys.executable).with_name("consmarl")
     result = subprocess.run([entry_point, *words], capture_output=True, text=True, cwd=tmp_path, timeout=120)
@@ -40,7 +40,7 @@ def test_watch_writes_a_gif_of_the_whole_episode_and_the_same_one_in_every_proce
     assert first != other
 
 
-def test_settings_and_several_episodes_reach_the_world(tmp_path):
+def test_settings_and_number_of_episodes_reach_the_environment(tmp_path):
     out = tmp_path / "set.gif"
     settings = ("--set", "num_agents=2", "grid=5,6", "episode_limit=3")
     result = run("watch", "--env", "pgm-3ag", "--out", str(out), "--episodes", "2", *settings)
@@ -64,7 +64,7 @@ def test_settings_and_several_episodes_reach_the_world(tmp_path):
         (("--out", "/dev/null/x.gif"), "cannot write to /dev/null/x.gif"),
     ],
 )
-def test_wrong_input_gets_one_line_and_writes_nothing(arguments, sentence, tmp_path):
+def test_invalid_input_is_refused_in_one_line_and_writes_nothing(arguments, sentence, tmp_path):
     result = run("watch", *arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert sentence in result.stderr
@@ -72,7 +72,7 @@ def test_wrong_input_gets_one_line_and_writes_nothing(arguments, sentence, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_list_shows_every_world_and_its_parameters():
+def test_list_shows_every_environment_and_its_parameters():
     listed = run("list")
     assert listed.returncode == 0
     assert all(id in listed.stdout for id in consmarl.world_ids())
@@ -82,7 +82,7 @@ def test_list_shows_every_world_and_its_parameters():
     assert "(8, 9)" in parameters
 
 
-def test_an_unknown_command_names_the_known_ones():
+def test_the_error_for_an_unknown_command_names_the_known_ones():
     result = run("wach")
     assert result.returncode == 2
     assert "watch" in result.stderr + result.stdout
@@ -98,7 +98,7 @@ sys.exit(main())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="interrupts are sent otherwise there")
-def test_an_interrupt_leaves_the_older_file_alone(tmp_path):
+def test_an_interrupt_leaves_an_existing_file_unchanged(tmp_path):
     out = tmp_path / "old.gif"
     out.write_bytes(b"precious")
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Help shows the options of the chosen method, with the values that the run would have."""
+"""Help shows the options of the chosen method, with the values that the run would use."""
 
 import re
 
@@ -54,13 +54,13 @@ def test_help_shows_the_methods_own_options_with_the_presets_values(capsys):
         ("--no-tensorboard", {"--tensorboard": "(no)"}, []),
     ],
 )
-def test_values_are_those_that_the_run_would_have(words, there, missing, capsys):
+def test_help_shows_the_values_that_the_run_would_use(words, there, missing, capsys):
     shown, _ = options_in(f"train {words} --help", capsys)
     assert there.items() <= shown.items()
     assert not set(missing) & set(shown)
 
 
-def test_help_is_shown_to_who_errs_as_well(capsys):
+def test_help_is_shown_even_if_an_option_is_invalid(capsys):
     assert main(["train", "--method", "con", "--help"]) == 0
     said = capsys.readouterr()
     assert "--episodes 40000" in said.out
@@ -68,7 +68,7 @@ def test_help_is_shown_to_who_errs_as_well(capsys):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_setting_has_its_value(method):
+def test_every_setting_has_a_value_to_show(method):
     values = real_values(TrainConfig(method=method))
     assert {each.setting for each in options_of_command(TrainConfig)} == set(values)
     left_open = {name for name, value in values.items() if value is None and "." not in name}

@@ -22,7 +22,7 @@ def trained(monkeypatch):
     return configs
 
 
-def test_one_word_switches_sharing_on(trained):
+def test_choosing_cons_switches_sharing_on(trained):
     assert main(["train", "--method", "cons"]) == 0
     assert trained == [TrainConfig(method="cons")]
     assert trained[0].name.startswith("pgm-3ag-cons-recommended-")
@@ -35,7 +35,7 @@ def test_presets_and_single_options_reach_the_run(trained):
     assert trained == [TrainConfig(method="cons", preset=Preset.RELEASE, share=share, record=(3, 7))]
 
 
-def test_options_of_the_other_method_are_refused(tmp_path, capsys):
+def test_options_of_another_method_are_refused(tmp_path, capsys):
     out = str(tmp_path / "run")
     assert main(["train", "--method", "cons", "--share.give-scale", "2", "--out", out]) == 2
     assert "share.give_scale is an option of adhoc-td" in capsys.readouterr().err

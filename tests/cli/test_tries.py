@@ -195,7 +195,7 @@ def test_is_refused_in_one_sentence(line):
 
 
 @pytest.mark.parametrize("command", ["train", "watch", "export run", "report run", "sweep --methods iql", "view run"])
-def test_an_empty_path_is_not_the_current_folder(command, place):
+def test_an_empty_path_does_not_mean_the_current_folder(command, place):
     for words in (["--out", ""], ["--out="]):
         assert "--out takes a path, not ''." in tried([*command.split(), *words])
         assert {path.name for path in place.iterdir()} <= {"run", "folder", *FILES}
@@ -274,7 +274,7 @@ def command_lines(draw):
 @hypothesis.settings(max_examples=300, derandomize=True, database=None, deadline=None,
                      suppress_health_check=list(hypothesis.HealthCheck))  # fmt: skip
 @hypothesis.given(words=command_lines())
-def test_whatever_is_typed_succeeds_or_gets_one_sentence(words):
+def test_any_command_line_succeeds_or_is_refused_in_one_sentence(words):
     tried(words)
 
 
@@ -288,7 +288,7 @@ def path_tries():
                 yield [command, *others, *before, path]
 
 
-def test_whatever_lies_there_is_used_or_gets_one_sentence():
+def test_any_path_is_used_or_refused_in_one_sentence():
     wrong = []
     for words in path_tries():
         try:

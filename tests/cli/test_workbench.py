@@ -43,7 +43,7 @@ def test_a_sweep_shows_its_plan_and_runs_nothing_twice(swept):
     assert "2 runs, 0 to do" in again.stderr
 
 
-def test_a_report_comes_with_policies_figures_and_a_file_for_marl_eval(swept, tmp_path):
+def test_a_report_contains_policy_gifs_and_writes_figures_and_a_marl_eval_file(swept, tmp_path):
     result = run("report", "runs/sweep", "--out", tmp_path / "report.html", "--figures", tmp_path / "figures",
                  "--marl-eval", tmp_path / "marl-eval.json", cwd=swept)  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -55,7 +55,7 @@ def test_a_report_comes_with_policies_figures_and_a_file_for_marl_eval(swept, tm
     assert result.stdout.count("wrote ") == 2 + len(list((tmp_path / "figures").iterdir()))
 
 
-def test_a_report_reads_runs_without_what_trained_them(swept, tmp_path):
+def test_a_report_does_not_import_jax_or_the_training_code(swept, tmp_path):
     code = (
         "import sys; from pathlib import Path; from consmarl.reports.page import write_report\n"
         "from consmarl.reports.runs import read_runs\n"
@@ -80,7 +80,7 @@ def test_a_policy_is_watched_evaluated_and_exported(swept, tmp_path):
     assert run("evaluate", tmp_path / "policy.safetensors", "--episodes", "5").stdout == evaluated.stdout
 
 
-def test_an_unfinished_run_is_looked_at_by_its_newest_checkpoint(swept, tmp_path, capsys):
+def test_an_unfinished_run_is_evaluated_and_watched_at_its_newest_checkpoint(swept, tmp_path, capsys):
     finished, copy = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3", tmp_path / "copy"
     subprocess.check_call(["cp", "-r", finished, copy])
     for name in ("policy.safetensors", "result.json", "checkpoints/checkpoint-000000016"):
@@ -97,13 +97,13 @@ def test_an_unfinished_run_is_looked_at_by_its_newest_checkpoint(swept, tmp_path
     assert "after 8 of 16 episodes" in capsys.readouterr().err
 
 
-def test_a_run_that_has_saved_nothing_yet_says_so(tmp_path, capsys):
+def test_evaluating_a_run_that_has_saved_nothing_is_refused(tmp_path, capsys):
     (tmp_path / "config.json").write_text(TrainConfig(**BRIEF).to_json())
     assert main(["evaluate", str(tmp_path)]) == 2
     assert "nothing was saved there" in capsys.readouterr().err
 
 
-def test_a_configuration_goes_to_a_file_and_comes_back_with_changes(tmp_path, capsys):
+def test_a_configuration_can_be_written_to_a_file_and_read_back_with_changes(tmp_path, capsys):
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     assert main(["train", "--method", "cons", "--share.temperature", "0.5", "--write-config", str(first)]) == 0
     assert main(["train", "--config", str(first), "--seed", "3", f"--write-config={second}"]) == 0
@@ -112,7 +112,7 @@ def test_a_configuration_goes_to_a_file_and_comes_back_with_changes(tmp_path, ca
     assert (config.method, config.share.temperature, config.seed) == ("cons", 0.5, 3)
 
 
-def test_list_shows_worlds_methods_and_studies():
+def test_list_shows_environments_methods_and_studies():
     listed = run("list").stdout
     for name in ("pgm-6ag", "cleanup", "adhoc-td", *STUDIES):
         assert name in listed
@@ -163,7 +163,7 @@ def test_help_shows_every_option(name, how, capsys):
         (["bench", "--devices", "2"], "speed is measured on one core"),
     ],
 )
-def test_wrong_input_gets_one_sentence_and_writes_nothing(arguments, sentence, tmp_path, monkeypatch, capsys):
+def test_invalid_input_is_refused_in_one_line_and_writes_nothing(arguments, sentence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     said = capsys.readouterr().err
@@ -173,7 +173,7 @@ def test_wrong_input_gets_one_sentence_and_writes_nothing(arguments, sentence, t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_trainings_do_not_share_a_directory(swept):
+def test_training_into_the_directory_of_another_run_is_refused(swept):
     directory = swept / "runs" / "sweep" / "pgm-3ag" / "iql" / "seed-3"
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
     result = run("train", "--out", directory)
@@ -182,14 +182,14 @@ def test_two_trainings_do_not_share_a_directory(swept):
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_weights_are_drawn_without_any_run(tmp_path, monkeypatch):
+def test_the_weights_study_is_plotted_without_any_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["report", "--study", "weights", "--figures", "figures"]) == 0
     assert "h(x)" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "figures" / "weights.png").is_file()
 
 
-def test_bench_says_how_long_the_run_takes_that_was_asked_for(monkeypatch, capsys):
+def test_bench_estimates_how_long_the_requested_run_takes(monkeypatch, capsys):
     def measure(config):
         asked.append(config)
         return bench.Measured(1e11, 5e5, 0.05, 9.0, config.episodes, 2.5e9)
@@ -212,7 +212,7 @@ def test_help_and_version():
     assert "sweep" in nothing.stdout
 
 
-def test_a_report_goes_without_pictures_that_cannot_be_made(swept, tmp_path):
+def test_a_report_leaves_out_pictures_that_cannot_be_made(swept, tmp_path):
     runs = tmp_path / "runs"
     subprocess.check_call(["cp", "-r", swept / "runs" / "sweep", runs])
     for path in runs.rglob("policy.gif"):
@@ -225,7 +225,7 @@ def test_a_report_goes_without_pictures_that_cannot_be_made(swept, tmp_path):
     assert (tmp_path / "report.html").read_text().count("data:image/gif;base64,") == 1
 
 
-def test_an_interrupted_sweep_saves_its_runs_and_goes_on(tmp_path):
+def test_an_interrupted_sweep_saves_its_runs_and_can_be_continued(tmp_path):
     words = ["episodes=800" if word == "episodes=16" else word for word in SWEEP if word != "cons"]
     longer = [*words, "--out", tmp_path / "sweep"]
     process = subprocess.Popen([COMMAND, *longer], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -27,7 +27,7 @@ class Loaded(html.parser.HTMLParser):
             self.addresses.append(given.get("href") or "")
 
 
-def test_pages_load_nothing_from_elsewhere(site):
+def test_pages_load_nothing_from_other_sites(site):
     for page in site.rglob("*.html"):
         loaded = Loaded()
         loaded.feed(page.read_text(encoding="utf-8"))
@@ -36,7 +36,7 @@ def test_pages_load_nothing_from_elsewhere(site):
         assert "url(http" not in style.read_text(encoding="utf-8"), style
 
 
-def test_what_lies_outside_docs_is_there(site):
+def test_the_site_includes_pages_from_outside_docs(site):
     for page in ("changelog.html", "security.html", "contributing.html", "results/index.html"):
         assert (site / page).is_file()
     for path in ROOT.glob("results/*/README.md"):
@@ -45,7 +45,7 @@ def test_what_lies_outside_docs_is_there(site):
     assert "asking_probability" in listing
 
 
-def test_the_reference_has_every_public_name(site):
+def test_the_reference_covers_every_public_name(site):
     import consmarl
 
     text = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
@@ -66,7 +66,7 @@ def test_tutorials_are_shown_with_their_outputs(site):
 
 @pytest.fixture
 def address(site):
-    """The address of a server with the site."""
+    """The address of a server that serves the site."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     handler.log_message = lambda *_: None
     with http.server.ThreadingHTTPServer(("localhost", 0), handler) as server:
@@ -76,7 +76,7 @@ def address(site):
 
 
 @pytest.mark.parametrize(("width", "is_file"), [(390, False), (1280, False), (1280, True)])
-def test_it_can_be_searched_on_a_server_and_from_a_folder(browser, site, address, width, is_file):
+def test_the_site_can_be_searched_on_a_server_and_from_a_folder(browser, site, address, width, is_file):
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(f"{site.as_uri() if is_file else address}/guide/faq.html")
     page.click("label.md-header__button[for=__search]" if width == 390 else "input.md-search__input")

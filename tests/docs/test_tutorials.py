@@ -42,12 +42,12 @@ def run(notebook, folder, monkeypatch):
     return "".join(each.get("text", "") for cell in notebook.cells for each in cell.outputs)
 
 
-def test_every_tutorial_is_tried():
+def test_every_tutorial_is_tested():
     assert {path.stem for path in TUTORIALS.glob("*.ipynb")} == set(SMALL)
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))
-def test_stored_outputs_are_of_a_whole_run(name):
+def test_stored_outputs_come_from_one_complete_run(name):
     notebook = nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
@@ -57,26 +57,26 @@ def test_stored_outputs_are_of_a_whole_run(name):
     assert str(Path.home()) not in text
 
 
-def test_a_q_learner_is_taught(tmp_path, monkeypatch):
+def test_the_q_learner_tutorial_runs(tmp_path, monkeypatch):
     said = run(prepared(NEEDING_TORCH, with_torch=HAS_TORCH), tmp_path, monkeypatch)
     assert "CONS" in said
     assert "agent 0 does 2 instead of 0" in said
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
-def test_the_torch_part_is_among_what_was_run():
+def test_the_q_learner_tutorial_includes_its_torch_cells():
     with_torch, without = (prepared(NEEDING_TORCH, with_torch=each).cells for each in (True, False))
     assert len(with_torch) - len(without) == 2
 
 
-def test_runs_are_trained_compared_and_looked_into(tmp_path, monkeypatch):
+def test_the_training_and_comparison_tutorial_runs(tmp_path, monkeypatch):
     said = run(prepared("train-compare-understand"), tmp_path, monkeypatch)
     assert said.count("finished") == 2
     assert "not established with one seed" in said
     assert "choices changed by answers" in said
 
 
-def test_an_environment_and_a_method_are_registered_and_swept(tmp_path, monkeypatch):
+def test_the_environment_and_method_tutorial_runs(tmp_path, monkeypatch):
     said = run(prepared("your-own-environment-and-method"), tmp_path, monkeypatch)
     assert "huber_width" in said  # the suggested option
     assert "lifted in" in said

@@ -1,4 +1,4 @@
-"""The pages keep their promises: short where they should be, one word for one thing, messages quoted correctly."""
+"""The pages follow their rules: a short README, one word for one thing, messages quoted correctly."""
 
 import ast
 import re
@@ -22,15 +22,15 @@ def test_the_readme_is_short():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_an_environment_is_called_environment(page):
+def test_pages_say_environment_and_not_world(page):
     prose = CODE.sub("", page.read_text(encoding="utf-8"))
-    # except where the architecture page explains the word in the code
+    # the architecture page may explain the word that the code uses
     prose = prose.replace("an environment is called a *world*", "")
     assert re.findall(r"\bworlds?\b", prose, flags=re.IGNORECASE) == []
 
 
 def _messages():
-    """Yield every string in the source but docstrings; for an f-string, its constant parts joined by "…"."""
+    """Yield every string in the source except docstrings; for an f-string, its constant parts joined by "…"."""
     for path in (ROOT / "src").rglob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
@@ -43,7 +43,7 @@ def _messages():
                 yield node.value
 
 
-def test_messages_in_the_faq_are_what_the_program_says():
+def test_messages_quoted_in_the_faq_exist_in_the_code():
     text = (ROOT / "docs" / "guide" / "faq.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^### `(.+)`$", text, flags=re.MULTILINE)
     assert len(quoted) > 10
@@ -55,7 +55,7 @@ def test_messages_in_the_faq_are_what_the_program_says():
             assert any(part in each for each in messages), f"the FAQ quotes {part!r}, which no message contains"
 
 
-def test_pictures_of_an_exchange_are_those_that_the_equations_give(tmp_path, monkeypatch):
+def test_stored_pictures_of_an_exchange_match_the_equations(tmp_path, monkeypatch):
     import importlib.util
 
     script = ROOT / "docs" / "make_cons_pictures.py"

@@ -1,4 +1,4 @@
-"""What the choices stand for: bins of a Box, several dimensions, and agents with fewer choices or dimensions."""
+"""What choices stand for: bins of a Box, several dimensions, and agents with fewer choices or dimensions."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from consmarl.environments.foreign import ForeignWorld
 from consmarl.errors import UsageError
 
 
-def test_bins_are_equally_far_apart_and_include_both_ends():
+def test_bins_are_evenly_spaced_and_include_both_ends():
     own = divided("it", np.array([-1.0, 0.0]), np.array([1.0, 3.0]), (2,), np.float32, 5)
     # by hand: from −1 to 1 in steps of 0.5, and from 0 to 3 in steps of 0.75
     np.testing.assert_array_equal(own.table, [[-1, -0.5, 0, 0.5, 1], [0, 0.75, 1.5, 2.25, 3]])
@@ -19,7 +19,7 @@ def test_bins_are_equally_far_apart_and_include_both_ends():
 
 
 @pytest.mark.parametrize("num_bins", [2, 3, 7, 256])
-def test_ends_are_exact_and_everything_lies_in_the_box(num_bins):
+def test_the_outermost_bins_are_exact_and_all_bins_lie_in_the_box(num_bins):
     box = spaces.Box(np.float32(-0.1), np.float32(0.3), (2, 3), np.float32)
     own = divided("it", box.low, box.high, box.shape, box.dtype, num_bins)
     assert own.counts == (num_bins,) * 6
@@ -28,18 +28,18 @@ def test_ends_are_exact_and_everything_lies_in_the_box(num_bins):
     assert all(box.contains(own.action(np.full(6, choice))) for choice in range(num_bins))
 
 
-def test_bins_of_a_box_of_integers_are_integers():
+def test_bins_of_an_integer_box_are_integers():
     own = divided("it", 0, 10, (1,), np.int64, 4)
     assert own.values[0].tolist() == [0, 3, 7, 10]
 
 
 @pytest.mark.parametrize(("low", "high"), [(-np.inf, 1.0), (0.0, np.inf), (-np.inf, np.inf)])
-def test_a_box_without_ends_is_refused(low, high):
+def test_an_unbounded_box_is_refused(low, high):
     with pytest.raises(UsageError, match=r"^it is acted on by a Box without finite ends, .*: wrap it in an .*\.$"):
         divided("it", low, high, (2,), np.float32, 5)
 
 
-def test_a_dimension_with_fewer_choices_has_the_others_forbidden():
+def test_choices_that_a_smaller_dimension_lacks_are_masked():
     team = TeamActions((several_discrete(np.array([3, 2]), np.array([10, 0])), discrete(4, start=7)))
     assert (team.num_branches, team.num_actions) == (2, 4)
     assert team.exists.tolist() == [
@@ -98,7 +98,7 @@ class Knobs(ParallelEnv):
         return seen, gained, dict.fromkeys(playing, False), dict.fromkeys(playing, is_late), infos
 
 
-def test_an_environment_receives_what_choices_stand_for():
+def test_the_environment_receives_the_actions_that_choices_stand_for():
     env = Knobs(spaces.Box(-1, 1, (2,), np.float32), spaces.MultiDiscrete([2, 3], start=[5, 0]))
     world = ForeignWorld(env)
     world.reset(0)
@@ -110,7 +110,7 @@ def test_an_environment_receives_what_choices_stand_for():
 
 
 @pytest.mark.parametrize("as_tuple", [True, False])
-def test_masks_of_several_dimensions_are_read_as_gymnasium_has_them(as_tuple):
+def test_masks_of_several_dimensions_are_read_in_gymnasiums_formats(as_tuple):
     left, right = (np.array([1, 0], np.int8), np.array([0, 1, 1], np.int8)), (np.ones(2, np.int8), np.ones(3, np.int8))
     masks = {"left": left, "right": right}
     masks = masks if as_tuple else {agent: np.concatenate(each) for agent, each in masks.items()}
@@ -120,7 +120,7 @@ def test_masks_of_several_dimensions_are_read_as_gymnasium_has_them(as_tuple):
     assert world.allowed[1].tolist() == [[True, True, False], [True, True, True]]
 
 
-def test_a_mask_of_another_size_is_refused():
+def test_a_mask_of_the_wrong_size_is_refused():
     world = ForeignWorld(Knobs(spaces.MultiDiscrete([2, 3]), masks=dict.fromkeys(("left", "right"), np.ones(4))))
     with pytest.raises(UsageError, match=r"it must be 5 zeros and ones"):
         world.reset(0)
@@ -137,7 +137,7 @@ def test_a_mask_of_another_size_is_refused():
         (spaces.Box(0, 1, (300,)), None, "custom has actions of 300 dimensions: at most 256 can be learned."),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_a_sentence(space, bins, said):
+def test_unsupported_action_spaces_and_bins_are_refused(space, bins, said):
     with pytest.raises(UsageError) as error:
         ForeignWorld(Knobs(space), action_bins=bins)
     assert said in str(error.value)

@@ -58,7 +58,7 @@ def test_a_beam_cleans_under_an_agent_and_stops_there(world):
     assert np.argwhere(state.beams).tolist() == [[2, 1]]
 
 
-def test_a_beam_does_not_pass_an_agent_that_cleans_too(world):
+def test_a_beam_does_not_pass_through_an_agent_that_is_cleaning_too(world):
     state = begin(world, (4, 1), (3, 1))
     state, _ = world.advance(state, np.array([CLEAN, CLEAN]), chances(world))
     assert state.waste_cleaned.tolist() == [0, 1]
@@ -69,7 +69,7 @@ def only(world, row, column):
     return jnp.zeros(world.grid, bool).at[row, column].set(True)
 
 
-def test_an_apple_pays_everybody_and_is_gone(world):
+def test_an_eaten_apple_rewards_every_agent_and_disappears(world):
     state = begin(world, (2, 4), (4, 4))._replace(apples=only(world, 2, 5))
     state, outcome = world.advance(state, np.array([RIGHT, STAY]), chances(world))
     assert outcome.rewards.tolist() == [1.0, 1.0]
@@ -97,7 +97,7 @@ def test_nothing_grows_once_the_river_is_covered():
 
 
 @pytest.mark.parametrize(("rule", "expected"), [(WasteRule.PER_CELL, 1.0), (WasteRule.PER_STEP, 0.5)])
-def test_waste_comes_nearly_always_in_the_release_and_half_the_time_in_the_paper(rule, expected):
+def test_waste_appears_almost_always_in_the_release_and_half_the_time_in_the_paper(rule, expected):
     world = consmarl.make("cleanup", waste_rule=rule)
     clean = world.begin(world.generate_layout(jax.random.key(0)))._replace(waste=jnp.zeros(world.grid, bool))
 
@@ -109,7 +109,7 @@ def test_waste_comes_nearly_always_in_the_release_and_half_the_time_in_the_paper
     assert float(counts.mean()) == pytest.approx(expected, abs=0.03)
 
 
-def test_apples_grow_as_often_as_the_share_of_waste_says():
+def test_the_growth_rate_of_apples_depends_on_the_share_of_waste():
     world = consmarl.make("cleanup")
     state = world.reset(jax.random.key(0))
     state = state._replace(waste=jnp.zeros(world.grid, bool).at[1, 1:3].set(True))
@@ -118,7 +118,7 @@ def test_apples_grow_as_often_as_the_share_of_waste_says():
     assert mean == pytest.approx(12 * 0.3 * (1 - 2 / 16 / 0.4), abs=0.1)
 
 
-def test_every_clean_river_cell_is_fouled_equally_often():
+def test_waste_is_equally_likely_on_every_clean_river_cell():
     world = consmarl.make("cleanup")
     clean = world.reset(jax.random.key(0))._replace(waste=jnp.zeros(world.grid, bool))
     fouled = jax.vmap(lambda key: world.step(key, clean, np.full(4, STAY))[0].waste)
@@ -134,12 +134,12 @@ def test_an_agent_sees_itself_purple_and_others_in_their_own_colour():
     assert windows[0, 2, 3].tolist() == [2, 81, 154]
 
 
-def test_published_map_has_the_recorded_starts():
+def test_the_published_map_has_the_recorded_start_cells():
     state = consmarl.make("cleanup").reset(jax.random.key(5))
     assert state.agents.tolist() == [[8, 3], [5, 4], [3, 6], [1, 6]]
 
 
-def test_maps_of_other_sizes_follow_the_pattern():
+def test_maps_of_other_sizes_follow_the_published_pattern():
     world = consmarl.make("cleanup", grid=(6, 9), num_agents=6)
     assert world.map[1][:3] == "@HH"
     assert world.map[2][:3] == "@RR"
@@ -164,6 +164,6 @@ def test_maps_of_other_sizes_follow_the_pattern():
         (dict(map=3), "rows of text"),
     ],
 )
-def test_a_map_that_cannot_be_gets_one_clear_sentence(parameters, sentence):
+def test_impossible_maps_and_parameters_are_refused(parameters, sentence):
     with pytest.raises(UsageError, match=sentence):
         consmarl.make("cleanup", **parameters)

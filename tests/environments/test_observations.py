@@ -18,7 +18,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_windows_of_any_shape_equal_the_slow_ones(shape):
+def test_windows_of_any_shape_match_the_slow_reference(shape):
     world = consmarl.make("pgm-3ag", **shape)
     trajectory = play(world, jax.random.key(1), random_actions(world, jax.random.key(2)))
     for step in range(min(trajectory.num_steps, 5) + 1):
@@ -38,14 +38,14 @@ def test_windows_of_any_shape_equal_the_slow_ones(shape):
         np.testing.assert_allclose(trajectory.codes[step] * world.observation_scale[None, :], expected, atol=1e-6)
 
 
-def test_codes_take_the_smallest_type_that_holds_them():
+def test_codes_use_the_smallest_dtype_that_holds_them():
     assert consmarl.make("pgm-6ag").observation_dtype == np.uint8
     assert consmarl.make("pgm-6ag", num_agents=300, grid=(20, 20)).observation_dtype == np.uint16
     assert consmarl.make("ft", episode_limit=256).observation_dtype == np.uint16
     assert consmarl.make("cleanup").observation_dtype == np.uint8
 
 
-def test_equal_codes_mean_equal_observations_and_only_they():
+def test_different_codes_give_different_observations():
     """Counting by codes is exact: no two codes at one position give the same observation."""
     for id in consmarl.world_ids():
         world = consmarl.make(id)
@@ -54,7 +54,7 @@ def test_equal_codes_mean_equal_observations_and_only_they():
             assert len(set(values.tolist())) == limit + 1
 
 
-def test_layouts_use_every_cell_equally_and_number_from_the_top_left():
+def test_layouts_use_every_cell_equally_often_and_are_ordered_from_the_top_left():
     world = consmarl.make("pgm-3ag", grid=(3, 3))
     num_layouts = 9000
     layouts = jax.vmap(world.generate_layout)(jax.random.split(jax.random.key(3), num_layouts))

@@ -1,4 +1,4 @@
-"""Compiled environments of other packages play exactly as in those packages, and run like ours."""
+"""Compiled environments of other packages behave exactly as in those packages, and run like ours."""
 
 import importlib.util
 import json
@@ -88,7 +88,7 @@ def jumanji_theirs(world, key, actions):
 
 
 @pytest.mark.parametrize(("id", "settings", "facts"), PLAYED)
-def test_an_episode_is_the_packages_own(id, settings, facts):
+def test_an_episode_matches_the_packages_own(id, settings, facts):
     """Play the same keys and actions through our interface and through the package's own."""
     world = consmarl.make(id, **settings)
     assert (world.num_agents, world.num_actions, world.episode_limit, world.masks_actions) == facts
@@ -123,7 +123,7 @@ def test_jaxmarls_continuous_actions_have_several_dimensions():
 
 
 @JAXMARL
-def test_a_continuous_episode_is_the_packages_own():
+def test_a_continuous_episode_matches_the_packages_own():
     world = consmarl.make("jaxmarl:MPE_simple_spread_v3", action_type="Continuous")
     key = jax.random.key(3)
     codes, _, actions, outcomes = jax.jit(lambda key: ours(world, key, 6))(key)
@@ -145,7 +145,7 @@ def rows(run):
 
 
 @JUMANJI
-def test_a_run_trains_resumes_is_recorded_viewed_and_watched(tmp_path, capsys):
+def test_a_run_can_be_trained_resumed_recorded_viewed_and_watched(tmp_path, capsys):
     run, again = tmp_path / "run", tmp_path / "again"
     words = ["train", "--env", "jumanji:LevelBasedForaging-v0", "--set", "grid_size=5", "num_food=1", "time_limit=8",
              "--method", "cons", "--episodes", "16", "--num-envs", "2", "--report-every", "8",
@@ -167,7 +167,7 @@ def test_a_run_trains_resumes_is_recorded_viewed_and_watched(tmp_path, capsys):
 
 
 @JAXMARL
-def test_floats_without_masks_run_too(tmp_path):
+def test_float_observations_without_masks_work_too(tmp_path):
     run = tmp_path / "run"
     words = ["train", "--env", "jaxmarl:switch_riddle", "--method", "cons", "--episodes", "8", "--num-envs", "2",
              "--share.start-episode", "0", *SMALL, "--out", str(run)]  # fmt: skip
@@ -194,7 +194,7 @@ def test_floats_without_masks_run_too(tmp_path):
         pytest.param("jumanji:LevelBasedForaging-v0", {"num_food": 0}, "cannot be made", marks=JUMANJI),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_refused_in_a_sentence(id, settings, said):
+def test_unusable_environments_and_settings_are_refused_in_one_sentence(id, settings, said):
     with pytest.raises(UsageError, match=said) as error:
         consmarl.make(id, **settings)
     text = str(error.value)
@@ -203,14 +203,14 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(id, settings, said):
 
 
 @JAXMARL
-def test_a_program_is_told_from_that_of_another_version():
+def test_a_programs_description_contains_the_packages_version():
     world = consmarl.make("jaxmarl:switch_riddle")
     assert re.search(r"version='\d+\.\d+", description(world))
     assert world == consmarl.make("jaxmarl:switch_riddle")
     assert hash(world) == hash(consmarl.make("jaxmarl:switch_riddle"))
 
 
-def test_what_is_missing_is_named(monkeypatch):
+def test_the_error_for_a_missing_package_says_how_to_install_it(monkeypatch):
     for package, id in (("jaxmarl", "jaxmarl:switch_riddle"), ("jumanji", "jumanji:LevelBasedForaging-v0")):
         with monkeypatch.context() as patched:
             patched.setitem(__import__("sys").modules, package, None)
@@ -220,7 +220,7 @@ def test_what_is_missing_is_named(monkeypatch):
 
 
 @JAXMARL
-def test_a_file_may_name_what_the_package_has_registered_and_nothing_else():
+def test_a_configuration_file_may_name_only_registered_environments():
     named = TrainConfig.from_json(json.dumps({"env": "jaxmarl:switch_riddle", "episodes": 8}))
     assert named.trainer().world.num_agents == 3
     for env in ("jaxmarl:os", "jaxmarl:jaxmarl.registration:make", "jumanji:os:system", "jaxmarl:../switch_riddle"):

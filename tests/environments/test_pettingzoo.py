@@ -1,4 +1,4 @@
-"""Our environments behind PettingZoo's interface: its own API tests, whole episodes by seed, and wrong use."""
+"""Our environments behind PettingZoo's interface: its own API tests, reproducible episodes, and misuse."""
 
 import pickle
 
@@ -30,13 +30,13 @@ def flattened(thing):
 
 
 @pytest.mark.parametrize("id", consmarl.world_ids())
-def test_pettingzoo_finds_nothing_to_complain_about(id):
+def test_pettingzoos_own_api_tests_pass(id):
     parallel_api_test(consmarl.parallel_env(id), num_cycles=120)
     parallel_seed_test(lambda: consmarl.parallel_env(id))
 
 
 @pytest.mark.parametrize("id", consmarl.world_ids())
-def test_one_seed_gives_the_same_whole_episodes(id):
+def test_the_same_seed_gives_the_same_episodes(id):
     once, again, other = (
         flattened(random_episodes(consmarl.parallel_env(id), np.random.default_rng(0), 3, seed=seed))
         for seed in (11, 11, 12)
@@ -46,13 +46,13 @@ def test_one_seed_gives_the_same_whole_episodes(id):
 
 
 @pytest.mark.parametrize("id", ["pgm-3ag", "ft"])
-def test_episodes_after_one_seed_differ_from_each_other(id):
+def test_successive_episodes_after_one_seed_differ(id):
     env = consmarl.parallel_env(id)
     first, second = (flattened(env.reset(seed=seed)[0]) for seed in (5, None))
     assert first != second
 
 
-def test_a_seed_on_a_used_environment_equals_one_on_a_new_environment():
+def test_seeding_a_used_environment_gives_the_same_episodes_as_a_new_one():
     used = consmarl.parallel_env("pgm-3ag")
     random_episodes(used, np.random.default_rng(1), 2, seed=1)
     new = consmarl.parallel_env("pgm-3ag")
@@ -61,7 +61,7 @@ def test_a_seed_on_a_used_environment_equals_one_on_a_new_environment():
 
 
 @pytest.mark.parametrize("id", consmarl.world_ids())
-def test_spaces_hold_what_comes_back(id):
+def test_observations_and_states_lie_in_their_spaces(id):
     env = consmarl.parallel_env(id)
     for returned in random_episodes(env, np.random.default_rng(3), 1, seed=2):
         for agent, observation in returned[0].items():
@@ -72,7 +72,7 @@ def test_spaces_hold_what_comes_back(id):
     assert env.metadata["name"] == id
 
 
-def test_rewards_add_up_to_the_teams_and_the_counters_come_last():
+def test_rewards_sum_to_the_team_reward_and_the_last_step_has_the_counters():
     env = consmarl.parallel_env("pgm-3ag")
     steps = random_episodes(env, np.random.default_rng(4), 1, seed=3)[1:]
     for _, rewards, terminated, truncated, infos in steps:
@@ -83,7 +83,7 @@ def test_rewards_add_up_to_the_teams_and_the_counters_come_last():
     assert env.counters()["stones_taken"].shape == (3, 2)
 
 
-def test_all_gold_terminates_and_the_limit_truncates():
+def test_mining_all_gold_terminates_and_the_step_limit_truncates():
     env = consmarl.parallel_env("pgm-3ag", mining_steps=1, episode_limit=4)
     layout = {"agents": [[0, 0]] * 3, "golds": [[0, 0]], "stones": [[4, 4], [5, 5]]}
     ends = {}
@@ -95,14 +95,14 @@ def test_all_gold_terminates_and_the_limit_truncates():
     assert ends == {"mine": (True, False), "walk": (False, True)}
 
 
-def test_equal_worlds_share_one_compilation():
+def test_equal_environments_share_one_compilation():
     adapter._step.clear_cache()
     for _ in range(3):
         random_episodes(consmarl.parallel_env("pgm-3ag"), np.random.default_rng(0), 2, seed=0)
     assert adapter._step._cache_size() == 1
 
 
-def test_an_environment_goes_on_after_pickling():
+def test_a_pickled_environment_continues_identically():
     env = consmarl.parallel_env("ft")
     env.reset(seed=4)
     twin = pickle.loads(pickle.dumps(env))
@@ -122,7 +122,7 @@ def test_an_environment_goes_on_after_pickling():
         ({"agent_0": 0, "agent_1": 0, "agent_2": 1.5}, "cannot do 1.5"),
     ],
 )
-def test_wrong_actions_get_one_clear_sentence_and_change_nothing(actions, sentence):
+def test_invalid_actions_are_refused_and_change_nothing(actions, sentence):
     env = consmarl.parallel_env("pgm-3ag")
     env.reset(seed=0)
     before = env.state()
@@ -141,12 +141,12 @@ def test_wrong_actions_get_one_clear_sentence_and_change_nothing(actions, senten
         (lambda env: env.reset(options={"draws": {}}), "takes no recorded draws"),
     ],
 )
-def test_calls_out_of_place_get_one_clear_sentence(call, sentence):
+def test_calls_before_reset_and_invalid_arguments_are_refused(call, sentence):
     with pytest.raises(UsageError, match=sentence):
         call(consmarl.parallel_env("pgm-3ag"))
 
 
-def test_a_finished_episode_must_be_reset():
+def test_stepping_after_the_end_of_an_episode_is_refused():
     env = consmarl.parallel_env("pgm-3ag")
     random_episodes(env, np.random.default_rng(0), 1)
     with pytest.raises(UsageError, match="call reset"):

@@ -1,4 +1,4 @@
-"""Environments by name, their parameters, and how wrong ones are refused."""
+"""Environments by name, their parameters, and how invalid ones are refused."""
 
 import pytest
 
@@ -35,13 +35,13 @@ BAD_PARAMETERS = [
 
 
 @pytest.mark.parametrize(("id", "parameters", "sentence"), BAD_PARAMETERS)
-def test_a_wrong_parameter_gets_one_clear_sentence(id, parameters, sentence):
+def test_invalid_parameters_are_refused_in_one_sentence(id, parameters, sentence):
     with pytest.raises(UsageError, match=sentence) as raised:
         consmarl.make(id, **parameters)
     assert "\n" not in str(raised.value)
 
 
-def test_an_unknown_world_names_its_nearest_neighbours():
+def test_the_error_for_an_unknown_environment_suggests_names():
     with pytest.raises(UsageError, match="no world 'PGM-6': did you mean 'pgm-6ag'"):
         consmarl.make("PGM-6")
     with pytest.raises(UsageError, match=r"choose from .*'cleanup'"):
@@ -68,7 +68,7 @@ def test_parameters_change_what_they_name_and_nothing_else():
         ("cleanup", 4, 6, 75, 50),
     ],
 )
-def test_published_sizes(id, agents, actions, size, limit):
+def test_sizes_match_the_published_ones(id, agents, actions, size, limit):
     world = consmarl.make(id)
     assert (world.num_agents, world.num_actions, world.observation_size, world.episode_limit) == (
         agents, actions, size, limit,
@@ -96,7 +96,7 @@ GOOD_LAYOUTS = {
 
 
 @pytest.mark.parametrize(("id", "change", "sentence"), BAD_LAYOUTS)
-def test_a_wrong_layout_gets_one_clear_sentence(id, change, sentence):
+def test_invalid_layouts_are_refused_in_one_sentence(id, change, sentence):
     consmarl.make(id).layout_from(GOOD_LAYOUTS[id])
     with pytest.raises(UsageError, match=sentence) as raised:
         consmarl.make(id).layout_from(GOOD_LAYOUTS[id] | change)

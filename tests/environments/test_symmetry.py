@@ -24,7 +24,7 @@ def turned_layout(layout, way, grid):
     return jax.tree.map(lambda leaf: turned(leaf, way, grid) if leaf.ndim == 2 else leaf, layout)
 
 
-def test_mirrored_and_rotated_grids_are_known():
+def test_every_environment_has_the_expected_number_of_symmetries():
     assert {id: len(consmarl.make(id).symmetries) for id in WALKERS} == {
         "pgm-3ag": 3, "pgm-6ag": 7, "ft": 7, "ft-20": 7, "ft-multi": 7,
     }  # fmt: skip
@@ -33,7 +33,7 @@ def test_mirrored_and_rotated_grids_are_known():
 
 
 @pytest.mark.parametrize("id", ["pgm-3ag", "pgm-6ag", "ft-multi"])
-def test_a_turned_episode_is_the_episode_of_the_turned_layout(id):
+def test_a_transformed_episode_equals_one_on_the_transformed_layout(id):
     world = consmarl.make(id)
     layout = world.generate_layout(jax.random.key(3))
     drawn = np.random.default_rng(0).integers(0, world.num_actions, (30, world.num_agents))
@@ -50,7 +50,7 @@ def test_a_turned_episode_is_the_episode_of_the_turned_layout(id):
 
 
 @pytest.mark.parametrize("num_episodes", [1, 5, 8, 32])
-def test_a_batch_is_turned_in_equal_parts_and_each_episode_as_a_whole(num_episodes):
+def test_symmetries_are_spread_evenly_over_a_batch_and_each_episode_gets_one(num_episodes):
     world = consmarl.make("ft")
     rng = np.random.default_rng(1)
     shape = (world.num_agents, num_episodes, 3)
@@ -75,7 +75,7 @@ def test_a_batch_is_turned_in_equal_parts_and_each_episode_as_a_whole(num_episod
             assert fitting[0] == episode * 8 // num_episodes
 
 
-def test_without_symmetries_batches_stay_as_they_are():
+def test_without_symmetries_batches_are_unchanged():
     batch = EpisodeBatch(*[object()] * 7)
     assert Mirroring.of(consmarl.make("cleanup")).mirrored(batch) is batch
     assert Mirroring().mirrored(batch) is batch

@@ -28,26 +28,26 @@ def play(world, layout, *steps):
     return state, rewards
 
 
-def test_two_open_and_one_picks_a_step_later(world):
+def test_two_agents_open_a_box_and_one_picks_up_its_contents_a_step_later(world):
     state, rewards = play(world, LAYOUT, (OPEN, OPEN, OPEN, STAY), (PICK, STAY, STAY, STAY), (PICK, PICK, STAY, STAY))
     np.testing.assert_allclose(rewards, [-1.04, 1.96, -0.04], atol=1e-5)
     assert np.flatnonzero(state.opened).tolist() == [0]  # the red box had one opener only
 
 
-def test_nothing_is_taken_in_the_step_that_uncovers_it(world):
+def test_treasure_cannot_be_taken_in_the_step_that_uncovers_it(world):
     layout = LAYOUT | {"agents": [[3, 3], [3, 3], [3, 3], [0, 7]]}
     state, rewards = play(world, layout, (OPEN, OPEN, PICK, STAY), (OPEN, OPEN, PICK, STAY))
     np.testing.assert_allclose(rewards, [-2.04, 14.96], atol=1e-5)
     assert world.counters(state).team["treasures_taken"] == 1
 
 
-def test_an_opening_costs_the_team_once_however_many_open(world):
+def test_opening_a_box_costs_the_team_once_however_many_agents_open_it(world):
     layout = LAYOUT | {"agents": [[1, 1]] * 4}
     _, rewards = play(world, layout, (OPEN,) * 4, (OPEN,) * 4, (PICK,) * 4)
     np.testing.assert_allclose(rewards, [-2.04, -0.04, -0.04], atol=1e-5)
 
 
-def test_boxes_show_their_colour_and_then_what_is_in_them(world):
+def test_closed_boxes_show_their_colour_and_open_ones_their_contents(world):
     layout = LAYOUT | {"agents": [[3, 3]] * 4}
     before, _ = play(world, layout)
     after, _ = play(world, layout, (OPEN,) * 4)
@@ -70,7 +70,7 @@ def test_green_boxes_hold_a_second_treasure():
     assert closed[3:].reshape(5, 5, 3)[2, 2].tolist() == [1.0, 0.75, 0.0]
 
 
-def test_an_episode_ends_at_its_limit_only(world):
+def test_an_episode_ends_only_at_its_step_limit(world):
     state = world.reset(jax.random.key(0))
     step = jax.jit(world.step)
     for number in range(1, 51):

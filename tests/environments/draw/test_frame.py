@@ -29,7 +29,7 @@ def shows(picture, colour, at_least=4):
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_every_world_shows_every_agent_in_its_place(name):
+def test_every_environment_draws_every_agent_in_its_cell(name):
     world = WORLDS[name]
     state = world.reset(jax.random.key(0))
     frame = draw_frame(world, state, Status(returns=np.zeros(world.num_agents)))
@@ -39,7 +39,7 @@ def test_every_world_shows_every_agent_in_its_place(name):
         assert shows(cell_of(frame, world, row, column), agent_colour(agent))
 
 
-def test_a_mine_shows_gold_and_how_far_each_agent_got():
+def test_a_mine_shows_its_gold_and_each_agents_progress():
     world = consmarl.make("pgm-3ag")
     layout = {"agents": [[0, 0], [0, 4], [7, 8]], "golds": [[4, 4]], "stones": [[2, 2], [6, 6]]}
     state = world.begin(world.layout_from(layout))
@@ -92,7 +92,7 @@ def test_the_view_of_the_chosen_agent_is_outlined():
     assert shows(outline[1], agent_colour(1))
 
 
-def test_a_crowd_in_one_cell_is_shown_side_by_side():
+def test_agents_in_one_cell_are_drawn_side_by_side():
     world = consmarl.make("ft", num_agents=5)
     layout = {
         "agents": [[4, 4]] * 5, "yellow": [[0, 0], [0, 1], [0, 2]], "red": [[1, c] for c in range(6)], "treasure": 0,
@@ -101,14 +101,14 @@ def test_a_crowd_in_one_cell_is_shown_side_by_side():
     assert all(shows(cell, agent_colour(agent)) for agent in range(5))
 
 
-def test_large_teams_stay_within_a_screen():
+def test_frames_of_large_teams_fit_on_a_screen():
     world = consmarl.make("pgm-6ag", num_agents=100, grid=(24, 24))
     height, width, _ = draw_frame(world, world.reset(jax.random.key(0))).shape
     assert height < 900
     assert width < 1000
 
 
-def test_render_draws_the_present_moment():
+def test_render_draws_the_current_state():
     env = consmarl.parallel_env("pgm-3ag", render_mode="rgb_array")
     env.reset(seed=0)
     before = env.render()

@@ -74,11 +74,11 @@ def played(request):
     return world, [jax.device_get(state) for state in states]
 
 
-def test_every_registered_world_is_drawn():
+def test_every_registered_environment_is_drawn():
     assert set(consmarl.world_ids()) <= set(WORLDS)
 
 
-def test_scenes_are_elements_on_the_board(played):
+def test_scenes_consist_of_elements_within_the_board(played):
     world, states = played
     rows, columns = world.grid
     for state in states:
@@ -93,7 +93,7 @@ def test_scenes_are_elements_on_the_board(played):
         assert all(isinstance(line, str) and line for line in scene.lines)
 
 
-def test_agents_are_drawn_on_their_cells_and_not_on_each_other(played):
+def test_agents_are_drawn_in_their_cells_at_distinct_positions(played):
     world, states = played
     for state in states:
         agents = draw_scene(world, state).agents
@@ -153,7 +153,7 @@ def assert_as_asked(elements, asked):
         assert element.text == words
 
 
-def test_elements_are_what_the_painters_ask_for(played):
+def test_elements_match_what_the_painters_draw(played):
     world, states = played
     painter, scene = painter_of(world), draw_scene(world, states[-1])
 
@@ -166,7 +166,7 @@ def test_elements_are_what_the_painters_ask_for(played):
         assert_as_asked(parsed(*elements), notes.asked)
 
 
-def test_signs_fit_into_their_squares(played):
+def test_icons_match_what_the_painters_draw_and_fit_their_squares(played):
     world, _ = played
     painter = painter_of(world)
     signs = [*(sign for sign, _ in legend(world)), *gauge_heads(world)]
@@ -181,7 +181,7 @@ def test_signs_fit_into_their_squares(played):
     assert all(words for _, words in legend(world))
 
 
-def test_a_state_that_changes_is_drawn_anew():
+def test_scenes_reflect_changes_of_the_state():
     world = consmarl.make("pgm-3ag")
     layout = {"agents": [[0, 0], [4, 4], [4, 4]], "golds": [[4, 4]], "stones": [[2, 2], [6, 6]]}
     state = jax.device_get(world.begin(world.layout_from(layout)))
@@ -198,7 +198,7 @@ def test_a_state_that_changes_is_drawn_anew():
     assert emptied.lines[0] == "gold 3 of 3"
 
 
-def test_beams_lie_above_the_agents():
+def test_beams_are_drawn_above_the_agents():
     world = consmarl.make("cleanup")
     state = jax.device_get(world.reset(jax.random.key(0)))
     before = draw_scene(world, state)
@@ -225,7 +225,7 @@ def test_rectangles_and_discs_keep_their_place_and_colours(left, top, width, hei
         assert element.get("stroke-width") == "1.5"
 
 
-def test_what_is_not_painted_is_left_empty():
+def test_shapes_without_colours_have_no_fill_and_no_stroke():
     box = Box(1, 2, 5, 4)
     for draw, tag in ((Shapes.rectangle, "rect"), (Shapes.disc, "ellipse")):
         shapes = Shapes()
@@ -237,7 +237,7 @@ def test_what_is_not_painted_is_left_empty():
         assert element.get("rx") == (None if tag == "rect" else "2")  # corners are rounded only on request
 
 
-def test_rectangles_are_rounded_if_asked():
+def test_rectangles_can_have_rounded_corners():
     shapes = Shapes()
     shapes.rectangle(Box(0, 0, 10, 10), (1, 2, 3), radius=2.5)
     assert only(shapes).get("rx") == "2.5"
@@ -255,7 +255,7 @@ def test_polygons_and_lines_go_through_their_points():
 
 
 @hypothesis.given(st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff")))
-def test_words_stay_what_they_are(words):
+def test_any_text_survives_escaping(words):
     shapes = Shapes()
     shapes.text((1, 2), words, 12, (10, 20, 30), "mm")
     element = only(shapes)
@@ -264,7 +264,7 @@ def test_words_stay_what_they_are(words):
 
 
 @pytest.mark.parametrize(("anchor", "where"), [("lm", "start"), ("mm", "middle"), ("rm", "end")])
-def test_words_have_a_place_and_a_size(anchor, where):
+def test_text_has_the_given_position_size_and_anchor(anchor, where):
     shapes = Shapes()
     shapes.text((1.5, 2), "a <b> & \"c\" 'd'", 12.25, (10, 20, 30, 40), anchor)
     element = only(shapes)
@@ -291,7 +291,7 @@ def test_shapes_are_kept_in_the_order_in_which_they_were_drawn():
 
 
 @hypothesis.given(measures)
-def test_measures_are_short_and_near(measure):
+def test_measures_are_rounded_to_at_most_two_decimals(measure):
     text = short(measure)
     assert float(text) == pytest.approx(measure, abs=0.0051)
     assert len(text.partition(".")[2]) <= 2
