@@ -49,7 +49,7 @@ def run(tmp_path_factory):
     return out
 
 
-def test_all_four_go_together(run):
+def test_the_four_extensions_work_together(run):
     config, result = (json.loads((run / name).read_text()) for name in ("config.json", "result.json"))
     assert (config["method"], config["sharing"], config["exploration"]) == ("hysteretic", "importance", "boltzmann")
     assert config["learn"]["hysteresis"] == 0.6
@@ -61,7 +61,7 @@ def test_all_four_go_together(run):
     assert json.loads((run / "run.json").read_text())["plugins"]
 
 
-def test_they_are_resumed_drawn_and_reported(run, tmp_path):
+def test_a_run_with_extensions_can_be_resumed_drawn_and_reported(run, tmp_path):
     for name in ("result.json", "policy.safetensors"):
         (run / name).rename(tmp_path / name)
     done("resume", run)
@@ -75,14 +75,14 @@ def test_they_are_resumed_drawn_and_reported(run, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "resume", "watch"])
-def test_a_run_is_not_touched_without_its_plugins(command, run):
+def test_a_run_is_refused_without_its_plugins(command, run):
     refused = consmarl(command, run)
     assert refused.returncode == 2
     assert "was made with" in refused.stderr
     assert "--plugin" in refused.stderr
 
 
-def test_they_are_swept_by_processes_of_their_own(run, tmp_path):
+def test_a_sweep_in_other_processes_gives_the_same_result(run, tmp_path):
     options = [f"{name}={value}" for name, value in SETTINGS.items() if name not in ("env", "method")]
     done("sweep", "--methods", "hysteretic", "--envs", SETTINGS["env"], "--seeds", 0, "--options", *options,
          "--out", tmp_path, "--workers", 1)  # fmt: skip
@@ -91,6 +91,6 @@ def test_they_are_swept_by_processes_of_their_own(run, tmp_path):
     assert ours == alone
 
 
-def test_the_other_world_of_a_file_is_there_as_well():
+def test_every_environment_that_a_file_registers_is_listed():
     listed = consmarl(*PLUGINS, "list", "--ids").stdout.split()
     assert {"fishing", "fishing-large"} <= set(listed)

@@ -35,7 +35,7 @@ def test_scripted_miners_find_nearly_all_gold():
     assert achieved["gold_mined"] > 8.5  # of 12
 
 
-def test_scripted_seekers_open_what_pays():
+def test_scripted_seekers_find_treasures_and_coins():
     seeker = importlib.import_module("scripted_treasure").Seeker
     returns, achieved = measure("ft", seeker, 8)
     assert returns.mean() > 3  # an episode's standard deviation is about 5
@@ -49,7 +49,7 @@ def test_scripted_cleanup_team_keeps_apples_growing():
     assert achieved["waste_cleaned"] > 40
 
 
-def test_scripted_cleanup_agents_know_where_they_are():
+def test_scripted_cleanup_agents_track_their_position():
     new_player = importlib.import_module("scripted_cleanup").new_player
     env = consmarl.parallel_env("cleanup")
     players = [new_player(env.world, index) for index in range(4)]
@@ -57,7 +57,7 @@ def test_scripted_cleanup_agents_know_where_they_are():
     np.testing.assert_array_equal([player.here for player in players], env._moment.state.agents)
 
 
-def test_search_sees_a_whole_corridor_and_stops_there():
+def test_search_explores_a_whole_corridor_and_stops_there():
     best_path, as_bits = (getattr(importlib.import_module("searching"), name) for name in ("best_path", "as_bits"))
     seen = as_bits([(0, 0), (0, 1), (0, 2)], (1, 7))
     assert best_path((0, 1), seen, 12, (1, 7), (1, 3)) == tuple((0, column) for column in range(2, 6))
@@ -65,7 +65,7 @@ def test_search_sees_a_whole_corridor_and_stops_there():
     assert best_path((0, 1), seen, 2, (1, 7), (1, 3)) == ((0, 2),)
 
 
-def test_script_prints_its_mean_with_its_error(capsys, monkeypatch):
+def test_the_script_prints_the_mean_with_its_standard_error(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["scripted_cleanup.py", "--episodes", "2", "--seed", "3"])
     script = importlib.import_module("scripted_cleanup")
     importlib.import_module("playing").main(script.new_player, "cleanup")

@@ -21,11 +21,11 @@ def floats(*shape):
     return jax.ShapeDtypeStruct(shape, jnp.float32)
 
 
-def test_a_product_of_matrices_is_a_multiplication_and_an_addition_for_each_term():
+def test_a_matrix_product_counts_a_multiplication_and_an_addition_per_term():
     assert matmul_flop(jnp.matmul, floats(3, 5), floats(5, 7)) == 2 * 3 * 5 * 7
 
 
-def test_whichever_axes_are_summed():
+def test_products_count_the_same_whichever_axes_are_summed():
     assert matmul_flop(lambda x, y: x.T @ y.T, floats(5, 3), floats(7, 5)) == 2 * 3 * 5 * 7
     assert matmul_flop(lambda x, y: jnp.tensordot(x, y, 2), floats(3, 4, 5), floats(4, 5, 7)) == 2 * 3 * 20 * 7
 
@@ -35,7 +35,7 @@ def test_products_with_vectors_count_too():
     assert matmul_flop(jnp.dot, floats(5), floats(5)) == 2 * 5
 
 
-def test_a_batch_counts_for_each_of_its_products():
+def test_every_product_of_a_batch_counts():
     assert matmul_flop(jnp.matmul, floats(11, 3, 5), floats(11, 5, 7)) == 11 * 2 * 3 * 5 * 7
     assert matmul_flop(jax.vmap(jnp.matmul), floats(11, 3, 5), floats(11, 5, 7)) == 11 * 2 * 3 * 5 * 7
     one_for_all = jax.vmap(jnp.matmul, in_axes=(0, None))
@@ -56,14 +56,14 @@ def test_a_convolution_counts_its_kernel_for_each_output(groups, within):
     assert flop == 2 * (2 * 6 * 3 * 3) * (within * 3 * 3)
 
 
-def test_a_scan_counts_as_often_as_it_goes_round():
+def test_a_scan_counts_every_iteration():
     def power(matrix):
         return jax.lax.scan(lambda power, _: (power @ matrix, None), matrix, length=9)[0]
 
     assert matmul_flop(power, floats(4, 4)) == 9 * 2 * 4**3
 
 
-def test_scans_within_scans_multiply():
+def test_iterations_of_nested_scans_multiply():
     def tower(matrix):
         def storey(power, _):
             return jax.lax.scan(lambda power, _: (power @ matrix, None), power, length=5)[0] @ matrix, None
@@ -73,12 +73,12 @@ def test_scans_within_scans_multiply():
     assert matmul_flop(tower, floats(4, 4)) == 3 * (5 + 1) * 2 * 4**3
 
 
-def test_a_map_over_rows_and_a_loop_of_known_length_are_scans():
+def test_maps_and_loops_of_known_length_count_like_scans():
     assert matmul_flop(lambda rows: jax.lax.map(lambda row: row @ row, rows), floats(6, 4, 4)) == 6 * 2 * 4**3
     assert matmul_flop(lambda x: jax.lax.fori_loop(0, 7, lambda _, y: y @ x, x), floats(4, 4)) == 7 * 2 * 4**3
 
 
-def test_of_branches_the_one_with_the_most_counts():
+def test_the_most_expensive_branch_counts():
     def either(choice, matrix):
         branches = [lambda x: x, lambda x: x @ x @ x, lambda x: x @ x]
         return jax.lax.switch(choice, branches, matrix)
@@ -95,7 +95,7 @@ def test_products_in_a_loop_of_unknown_length_cannot_be_counted():
     assert matmul_flop(jax.vmap(lambda x: until_small(lambda y: y @ x, x)), floats(3, 4, 4)) is None
 
 
-def test_a_loop_of_unknown_length_without_products_does_no_harm():
+def test_a_loop_of_unknown_length_without_products_counts_nothing():
     assert matmul_flop(lambda x: until_small(lambda y: y / 2, x) @ x, floats(4, 4)) == 2 * 4**3
 
 
@@ -109,13 +109,13 @@ CHAIN = [floats(5, 7), floats(7, 3), floats(3, 2)]
 FIRST, REST = 2 * 11 * 5 * 7, 2 * 11 * (7 * 3 + 3 * 2)  # one forward pass of 11 rows: the first layer, the others
 
 
-def test_a_gradient_is_three_forward_passes_but_for_the_gradient_of_the_inputs():
+def test_a_gradient_costs_three_forward_passes_less_the_gradient_of_the_inputs():
     assert matmul_flop(chain, CHAIN, floats(11, 5)) == FIRST + REST
     assert matmul_flop(jax.grad(chain), CHAIN, floats(11, 5)) == 3 * (FIRST + REST) - FIRST
     assert matmul_flop(jax.grad(chain, argnums=(0, 1)), CHAIN, floats(11, 5)) == 3 * (FIRST + REST)
 
 
-def test_what_is_computed_again_on_the_way_back_counts_again():
+def test_work_recomputed_in_the_backward_pass_counts_again():
     def forgetful(weights, inputs):
         return jnp.sum(jax.checkpoint(lambda inputs: jnp.tanh(inputs @ weights))(inputs))
 
@@ -123,7 +123,7 @@ def test_what_is_computed_again_on_the_way_back_counts_again():
     assert matmul_flop(jax.grad(forgetful, argnums=(0, 1)), floats(5, 7), floats(11, 5)) == 4 * once
 
 
-def test_the_gradient_of_a_scan_goes_round_as_often():
+def test_the_gradient_of_a_scan_counts_every_iteration():
     def unrolled(weights, hidden):
         return jnp.sum(jax.lax.scan(lambda hidden, _: (jnp.tanh(hidden @ weights), None), hidden, length=9)[0])
 
@@ -156,16 +156,16 @@ cube.defjvp(lambda given, tangents: (cube(*given), given[0] @ tangents[0]))
     [(jax.jit(jnp.matmul), 1), (jax.checkpoint(jnp.matmul), 1), (lambda x, _: square(x), 1), (lambda x, _: cube(x), 2)],
     ids=["jit", "checkpoint", "custom_vjp", "custom_jvp"],
 )
-def test_calls_of_every_kind_are_looked_into(function, products):
+def test_products_within_calls_of_every_kind_count(function, products):
     assert matmul_flop(function, floats(4, 4), floats(4, 4)) == products * 2 * 4**3
 
 
-def test_a_backward_pass_of_ones_own_counts_as_it_is_written():
+def test_a_custom_backward_pass_counts_as_written():
     assert matmul_flop(jax.grad(lambda x: jnp.sum(square(x))), floats(4, 4)) == (1 + 5) * 2 * 4**3
     assert matmul_flop(jax.grad(lambda x: jnp.sum(cube(x))), floats(4, 4)) == (2 + 1) * 2 * 4**3
 
 
-def test_so_it_does_within_a_scan_and_in_a_batch():
+def test_a_custom_backward_pass_counts_within_scans_and_batches():
     def through_scan(matrix):
         return jnp.sum(jax.lax.scan(lambda power, _: (square(power), None), matrix, length=3)[0])
 
@@ -174,7 +174,7 @@ def test_so_it_does_within_a_scan_and_in_a_batch():
     assert matmul_flop(each, floats(7, 4, 4)) == 7 * (1 + 5) * 2 * 4**3
 
 
-def test_the_recurrent_kernel_costs_two_products_a_step_and_twice_that_backwards():
+def test_the_gru_costs_two_products_per_step_and_twice_that_in_the_backward_pass():
     num_steps, batch, inputs, hidden = 9, 4, 5, 6
     parameters = jax.eval_shape(lambda key: init_gru(key, inputs, hidden), jax.random.key(0))
     arguments = (parameters, floats(num_steps, batch, inputs), floats(batch, hidden))
@@ -191,17 +191,17 @@ def flop_of_update(trainer, num_episodes, num_steps):
 
 
 @pytest.mark.parametrize("method", LEARNERS)
-def test_an_update_grows_linearly_with_episodes_and_with_steps(method):
+def test_the_cost_of_an_update_grows_linearly_with_episodes_and_steps(method):
     trainer = TrainConfig(env="pgm-3ag", method=method, preset="paper", hidden_size=8).trainer()
     few = flop_of_update(trainer, 2, 4)
     more, most = (flop_of_update(trainer, num_episodes, 4) for num_episodes in (4, 6))
     longer, longest = (flop_of_update(trainer, 2, num_steps) for num_steps in (8, 12))
-    # by equal amounts, not in proportion: some work may be done only once, such as weighing gradients or choosing a
+    # by equal amounts, not in proportion: some work may be done only once, such as weighting gradients or choosing a
     # strategy for an episode
     assert 0 < more - few == most - more
     assert 0 < longer - few == longest - longer
 
 
-def test_an_update_of_independent_learners_is_proportional_to_both():
+def test_the_cost_of_an_iql_update_is_proportional_to_episodes_and_steps():
     trainer = TrainConfig(env="pgm-3ag", method="iql", preset="paper").trainer()
     assert flop_of_update(trainer, 6, 20) == 6 * 20 * flop_of_update(trainer, 1, 1)

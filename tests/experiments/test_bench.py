@@ -34,21 +34,21 @@ def assert_hangs_together(measured, episodes):
     assert arithmetic == pytest.approx(measured.flop_per_episode)
 
 
-def test_figures_are_positive_and_hang_together():
+def test_figures_are_positive_and_consistent():
     measured = measure_here(SMALL, **HASTE)
     assert_hangs_together(measured, episodes=400)
     # playing an episode is part of training with it
     assert measured.seconds_per_episode > 8 / measured.env_steps_per_second
 
 
-def test_somebody_elses_world_is_measured_in_a_process_of_its_own(monkeypatch):
+def test_an_environment_of_another_package_is_measured_in_a_separate_process(monkeypatch):
     monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     assert_hangs_together(measure(FOREIGN, **HASTE), episodes=400)
     assert cores is None or os.sched_getaffinity(0) == cores  # only the other process is pinned
 
 
-def test_what_is_timed_learns_from_the_first_episode_on():
+def test_the_timed_run_learns_from_the_first_episode():
     config = without_warmup(SMALL)
     trainer = config.trainer()
     _, report = trainer.run(trainer.init(0), 2)
@@ -57,7 +57,7 @@ def test_what_is_timed_learns_from_the_first_episode_on():
     assert without_warmup(dataclasses.replace(SMALL, replay_episodes=10_000)).replay_episodes == bench.REPLAY_EPISODES
 
 
-def test_what_is_timed_shares_from_the_first_episode_on():
+def test_the_timed_run_shares_from_the_first_episode():
     share = ShareOptions(temperature=0.5)
     config = without_warmup(dataclasses.replace(SMALL, method="cons", share=share))
     assert config.share == ShareOptions(temperature=0.5, start_episode=0)
@@ -66,7 +66,7 @@ def test_what_is_timed_shares_from_the_first_episode_on():
 
 
 @pytest.mark.parametrize("change", [dict(batch_episodes=8), dict(set=("episode_limit=50",))])
-def test_the_arithmetic_of_an_update_follows_the_batch_and_the_world(change):
+def test_the_arithmetic_of_an_update_scales_with_batch_and_episode_length(change):
     # pgm-3ag has 25 steps
     small = dataclasses.replace(SMALL, set=(), preset="paper")
     assert update_flop(dataclasses.replace(small, **change).trainer()) == 2 * update_flop(small.trainer())
@@ -81,7 +81,7 @@ def test_a_learner_without_replay_learns_from_each_episode_once():
     assert update_flop(alone) == update_flop(several) > 0
 
 
-def test_an_update_that_cannot_be_counted_has_no_share():
+def test_an_update_that_cannot_be_counted_has_no_share_of_sgemm():
     class Patient(IQL):
         """A learner whose update loops an unknown number of times, until its weights are small."""
 
@@ -95,7 +95,7 @@ def test_an_update_that_cannot_be_counted_has_no_share():
     assert Measured(1e9, 1e6, 0.1, 1.0, 400, None).share_of_sgemm is None
 
 
-def test_best_seconds_leaves_the_first_call_out():
+def test_best_seconds_ignores_the_first_call():
     calls = []
 
     def work():
@@ -116,7 +116,7 @@ def test_best_seconds_leaves_the_first_call_out():
         (dict(env="pettingzoo:absent", num_envs=1), "no module 'absent'"),
     ],
 )
-def test_what_cannot_be_measured_gets_one_sentence(change, sentence):
+def test_configurations_that_cannot_be_measured_are_refused(change, sentence):
     with pytest.raises(UsageError, match=sentence):
         measure(dataclasses.replace(SMALL, **change))
 
@@ -133,7 +133,7 @@ def parallel_env():
 """
 
 
-def test_an_environment_that_fails_is_named(tmp_path, monkeypatch, capfd):
+def test_the_error_names_an_environment_that_fails(tmp_path, monkeypatch, capfd):
     (tmp_path / "broken_world.py").write_text(BROKEN)
     monkeypatch.syspath_prepend(tmp_path)  # the measuring process searches the same directories
     config = dataclasses.replace(FOREIGN, env="pettingzoo:broken_world", set=("episode_limit=4",))
@@ -151,5 +151,5 @@ def test_the_table_says_how_long_the_run_takes(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(42, "0:42"), (600, "10:00"), (9000, "2:30:00")])
-def test_times_are_written_as_people_say_them(seconds, words):
+def test_durations_are_written_as_minutes_and_seconds(seconds, words):
     assert bench.duration(seconds) == words

@@ -28,7 +28,7 @@ RECORDED = (10, 45)
 
 @pytest.fixture(scope="module")
 def experts(tmp_path_factory):
-    """Return a policy file of agents that expect more than any beginner does."""
+    """Return a policy file of agents whose Q-values are higher than any beginner's."""
     trainer = OLD.trainer()
     drawn = trainer.learner.parameters(trainer.init(7).learner)
     hopeful = drawn._replace(head_bias=np.asarray(drawn.head_bias) + 0.1)
@@ -50,7 +50,7 @@ def records_of(run):
     return [exchanges.read_episode(exchanges.episode_path(run, number)) for number in RECORDED]
 
 
-def test_all_agents_ask_explore_and_learn_and_experts_answer(run, experts):
+def test_all_agents_explore_ask_and_learn_and_the_experts_answer(run, experts):
     for recorded in records_of(run):
         assert recorded.steps["is_exploring"].any(axis=0).all()
         assert recorded.num_experts == 3
@@ -64,7 +64,7 @@ def test_all_agents_ask_explore_and_learn_and_experts_answer(run, experts):
     assert (before != after).any(axis=(1, 2)).tolist() == [True] * 3
 
 
-def test_rows_tell_how_many_answers_came_from_experts(run):
+def test_metrics_count_the_answers_from_experts(run):
     told = [row for row in rows(run) if "answers" in row]
     assert all(0 < row["expert_answers"] <= row["answers"] for row in told)
     assert all(len(row["answers_left"]) == 3 for row in told)
@@ -72,7 +72,7 @@ def test_rows_tell_how_many_answers_came_from_experts(run):
     assert "Answers from experts per episode" in json.dumps(metrics)
 
 
-def test_such_a_run_goes_on_exactly_and_without_the_experts_file(run, experts, tmp_path):
+def test_resuming_is_exact_and_does_not_need_the_experts_file(run, experts, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     shutil.rmtree(max((copy / "checkpoints").iterdir()))
@@ -91,7 +91,7 @@ def test_experts_take_no_part_in_an_evaluation(run):
     assert evaluate(run, episodes=4, seed=3, consult="mean")  # consults the three agents of the team
 
 
-def test_sharing_begins_at_once_and_nobody_is_a_newcomer(experts):
+def test_sharing_starts_at_once_and_nobody_is_a_newcomer(experts):
     config = beside(experts)
     assert config.resolved().share.start_episode == 0
     assert config.those_new == config.experts(3) == ()
@@ -102,7 +102,7 @@ def test_sharing_begins_at_once_and_nobody_is_a_newcomer(experts):
 
 @dataclasses.dataclass(frozen=True)
 class Whispering(NoSharing):
-    """A mechanism that has nothing to do with `Mechanism`."""
+    """A mechanism that is not derived from `Mechanism`."""
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ class Whispering(NoSharing):
     ],
 )
 @pytest.mark.usefixtures("unregistered")
-def test_what_cannot_be_gets_one_sentence_and_no_directory(experts, tmp_path, settings, sentence):
+def test_impossible_settings_are_refused_before_a_directory_is_made(experts, tmp_path, settings, sentence):
     consmarl.register_sharing("whispering", Whispering, "nobody hears anything")
     with pytest.raises(UsageError, match=sentence):
         train(beside(experts, **settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_record_holds_as_many_teachers_as_agents_or_twice_as_many(tmp_path):
+def test_a_record_has_as_many_teachers_as_agents_or_twice_as_many(tmp_path):
     recorded = crowd(3, num_experts=3)
     header = recorded.header | {"format": exchanges.FORMAT, "config": {}}
     recorded = dataclasses.replace(recorded, header=header)

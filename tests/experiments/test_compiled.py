@@ -18,7 +18,7 @@ SETTINGS = ("jax_compilation_cache_dir", "jax_enable_compilation_cache")
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The cache of a user who has configured nothing; settings are restored after. Nothing may be compiled here."""
+    """The cache of a user who has configured nothing; settings are restored later. Nothing may be compiled here."""
     before = {name: jax.config.values[name] for name in SETTINGS}
     jax.config.update("jax_compilation_cache_dir", None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -34,7 +34,7 @@ def parts(root):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the place is another one elsewhere")
-def test_programs_are_kept_in_the_users_cache_by_machine_and_the_place_says_what_it_is(home):
+def test_programs_are_kept_by_machine_in_the_users_cache_with_a_description(home):
     assert keep_compiled() is None
     (directory,) = parts(home)
     about = json.loads((directory / "about.json").read_text())
@@ -55,7 +55,7 @@ def test_programs_are_kept_in_the_users_cache_by_machine_and_the_place_says_what
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/consmarl"),
     ],
 )
-def test_the_place_is_the_systems_own(system, variables, place, monkeypatch):
+def test_the_default_directory_is_the_systems_cache(system, variables, place, monkeypatch):
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     for name, value in ({"HOME": "/home/me"} | variables).items():
@@ -65,14 +65,14 @@ def test_the_place_is_the_systems_own(system, variables, place, monkeypatch):
 
 
 @pytest.mark.parametrize("word", ["off", "OFF", "0", "no"])
-def test_it_can_be_turned_off(word, home, monkeypatch):
+def test_the_cache_can_be_turned_off(word, home, monkeypatch):
     monkeypatch.setenv(compiled.VARIABLE, word)
     assert keep_compiled() is None
     assert programs._shelves == []
     assert not home.exists()
 
 
-def test_another_place_can_be_named(home, monkeypatch, tmp_path):
+def test_another_directory_can_be_chosen(home, monkeypatch, tmp_path):
     monkeypatch.setenv(compiled.VARIABLE, str(tmp_path / "elsewhere"))
     assert keep_compiled() is None
     assert len(parts(tmp_path / "elsewhere")) == 1
@@ -80,7 +80,7 @@ def test_another_place_can_be_named(home, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("setting", [("jax_compilation_cache_dir", "/theirs"), ("jax_enable_compilation_cache", False)])
-def test_what_somebody_has_told_jax_is_left_alone(setting, home):
+def test_jaxs_own_cache_settings_are_respected(setting, home):
     jax.config.update(*setting)
     assert keep_compiled() is None
     assert jax.config.values[setting[0]] == setting[1]
@@ -88,7 +88,7 @@ def test_what_somebody_has_told_jax_is_left_alone(setting, home):
     assert not home.exists()
 
 
-def test_a_place_that_cannot_be_written_to_costs_no_more_than_a_note(home, capsys):
+def test_an_unwritable_directory_only_causes_a_warning(home, capsys):
     home.parent.mkdir()
     home.write_text("a file where a directory should be")
     tell_if_not_kept()
@@ -97,7 +97,7 @@ def test_a_place_that_cannot_be_written_to_costs_no_more_than_a_note(home, capsy
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")
-def test_a_place_that_others_can_write_to_is_not_used(home):
+def test_a_directory_that_others_can_write_to_is_not_used(home):
     home.mkdir(parents=True)
     home.chmod(0o777)
     assert "others can write to" in keep_compiled()
@@ -108,7 +108,7 @@ def test_a_place_that_others_can_write_to_is_not_used(home):
     "change",
     [dict(flags=["--xla_other"]), dict(cores=99), dict(processor={"flags": "sse"}), dict(versions={"jax": "0"})],
 )
-def test_programs_of_another_machine_are_kept_apart(change, home, monkeypatch):
+def test_programs_of_different_machines_are_kept_separately(change, home, monkeypatch):
     keep_compiled()
     here = machine_facts()
     monkeypatch.setattr(compiled, "machine_facts", lambda: here | change)
@@ -116,7 +116,7 @@ def test_programs_of_another_machine_are_kept_apart(change, home, monkeypatch):
     assert len(parts(home)) == 2
 
 
-def test_what_no_machine_has_used_for_long_is_removed(home):
+def test_programs_unused_for_90_days_are_removed(home):
     keep_compiled()
     (here,) = parts(home)
     for name, days in (("old", 91), ("newer", 89)):

@@ -15,7 +15,7 @@ def finished_run(directory, **settings):
     return directory
 
 
-def test_a_run_ends_with_what_it_reached_and_what_comes_next(tmp_path):
+def test_the_final_message_shows_the_return_and_the_next_commands(tmp_path):
     run = finished_run(tmp_path / "run")
     assert ending(run).splitlines() == [
         f"finished {run}: team return 12.346 ± 0.500 (mean and standard error of 400 greedy episodes)",
@@ -26,12 +26,12 @@ def test_a_run_ends_with_what_it_reached_and_what_comes_next(tmp_path):
     ]
 
 
-def test_commands_can_be_copied_whatever_the_directory_is_called(tmp_path):
+def test_paths_with_spaces_are_quoted_in_commands(tmp_path):
     run = finished_run(tmp_path / "my run")
     assert f"consmarl evaluate '{run}'" in ending(run)
 
 
-def test_recorded_episodes_can_be_viewed_and_others_environments_watched_by_name(tmp_path):
+def test_the_next_commands_include_view_and_name_other_packages_environments(tmp_path):
     run = finished_run(tmp_path / "run", env="pettingzoo:mpe2.simple_spread_v3")
     record = episode_path(run, 3)
     record.parent.mkdir()

@@ -30,7 +30,7 @@ def check(config):
     memory.check_memory(config, config.trainer())
 
 
-def test_sizes_are_those_of_the_arrays():
+def test_estimated_sizes_equal_those_of_the_arrays():
     trainer = TrainConfig(**SMALL | dict(method="cons")).trainer()
     state = trainer.shapes()
     agents, slots, steps, codes = 3, 40, 8, 3 + 3 * 3 * 3
@@ -41,7 +41,7 @@ def test_sizes_are_those_of_the_arrays():
     assert tree_bytes(state.sharing.table) == 2**20 * memory.PLACE_BYTES + 8
 
 
-def test_what_teachers_remember_of_each_other_counts():
+def test_the_histories_that_teachers_keep_count():
     settings = SMALL | dict(method="cons", share={"teacher_memory": "history"})
     trainer = TrainConfig(**settings).trainer()
     agents, envs, steps, codes, hidden, cells = 3, trainer.num_envs, 8, 3 + 3 * 3 * 3, SMALL["hidden_size"], 4 * 4
@@ -76,7 +76,7 @@ def test_what_teachers_remember_of_each_other_counts():
         (dict(final_episodes=1_000, replay_episodes=1, env="ft-20", set=("episode_limit=5000",)), "--final-episodes"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_something_that_does(settings, option, monkeypatch):
+def test_the_error_for_a_run_that_does_not_fit_suggests_a_value_that_does(settings, option, monkeypatch):
     has_free(monkeypatch, 8_000_000_000)
     config = TrainConfig(**settings)
     with pytest.raises(UsageError) as refused:
@@ -90,18 +90,18 @@ def test_what_does_not_fit_is_refused_with_something_that_does(settings, option,
     assert value > 1
 
 
-def test_nothing_fits_where_there_is_nothing(monkeypatch):
+def test_without_free_memory_no_value_is_suggested(monkeypatch):
     has_free(monkeypatch, 1_000)
     with pytest.raises(UsageError, match="even --replay-episodes 1 does not fit"):
         check(TrainConfig())
 
 
-def test_small_runs_are_not_refused_for_want_of_room_to_compile(monkeypatch):
+def test_small_runs_need_no_extra_memory_for_compiling(monkeypatch):
     has_free(monkeypatch, 200_000_000)
     check(TrainConfig())
 
 
-def test_a_machine_that_does_not_say_is_trusted(monkeypatch):
+def test_nothing_is_refused_if_the_free_memory_is_unknown(monkeypatch):
     has_free(monkeypatch, None)
     check(TrainConfig(replay_episodes=2**31 - 1))
     memory.check_evaluation_memory(TrainConfig().trainer(), 10**6)
@@ -141,7 +141,7 @@ def test_evaluations_and_resumed_runs_are_checked(monkeypatch, tmp_path):
         (None, {}, []),
     ],
 )  # fmt: skip
-def test_limits_of_containers_count(membership, files, left, tmp_path):
+def test_memory_limits_of_containers_are_respected(membership, files, left, tmp_path):
     root, self_cgroup = tmp_path / "cgroup", tmp_path / "self"
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def test_limits_of_containers_count(membership, files, left, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/meminfo").is_file(), reason="this system has no /proc/meminfo")
-def test_this_machine_has_no_more_memory_available_than_in_total():
+def test_the_available_memory_is_at_most_the_machines_total():
     total = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal:"))
     assert 1 << 20 < machine.available_bytes() < int(total.split()[1]) * 1024
 
@@ -187,14 +187,14 @@ def test_many_episodes_are_played_in_batches(monkeypatch):
 
 
 @pytest.mark.parametrize("env", ["pgm-3ag", "pgm-6ag", "ft", "ft-20", "ft-multi", "cleanup"])
-def test_evaluations_of_published_sizes_are_played_at_once(env):
+def test_evaluations_of_published_sizes_fit_in_one_batch(env):
     trainer = TrainConfig(env=env).trainer()
     assert episodes_at_once(trainer) >= 1_000
     large = TrainConfig(env=env, set=("episode_limit=10000",)).trainer()
     assert episodes_at_once(large) == 1_000 or env == "pgm-3ag"
 
 
-def test_teammates_who_consult_each_other_need_memory_of_their_own(monkeypatch):
+def test_consulting_teammates_takes_additional_memory(monkeypatch):
     trainer = TrainConfig(env="ft-20", set=("num_agents=100", "grid=20,20")).trainer()
     consulting = Consulting(Consult.MEAN)
     assert episodes_at_once(trainer, consulting) < episodes_at_once(trainer)

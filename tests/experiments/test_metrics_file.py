@@ -26,7 +26,7 @@ def episodes(metrics):
     return [row["episode"] for row in metrics.rows()]
 
 
-def test_rows_after_an_episode_are_dropped_and_nothing_is_said(metrics):
+def test_rows_after_the_checkpoint_are_dropped_silently(metrics):
     before = metrics.path.read_bytes().splitlines()
     assert metrics.keep_until(200) is None
     assert metrics.path.read_bytes().splitlines() == before[:3]  # byte for byte
@@ -34,7 +34,7 @@ def test_rows_after_an_episode_are_dropped_and_nothing_is_said(metrics):
     assert episodes(metrics) == []
 
 
-def test_a_half_written_last_line_goes_in_silence_and_a_whole_one_without_a_break_stays(metrics):
+def test_a_partial_last_line_is_dropped_and_one_without_a_newline_is_kept(metrics):
     with metrics.path.open("ab") as file:
         file.write(b'{"episode": 400, "ret')
     assert metrics.keep_until(1_000) is None
@@ -45,7 +45,7 @@ def test_a_half_written_last_line_goes_in_silence_and_a_whole_one_without_a_brea
 
 
 @pytest.mark.parametrize("damaged", [b'{"episode": 100, "ret', b"[]", b"\xff", b"[" * 100_000, b'{"episode": "x"}'])
-def test_a_damaged_row_costs_no_other_row_and_is_named(metrics, damaged):
+def test_a_damaged_row_is_reported_and_no_other_row_is_lost(metrics, damaged):
     lines = metrics.path.read_bytes().split(b"\n")
     lines[1] = damaged
     metrics.path.write_bytes(b"\n".join(lines))
@@ -56,19 +56,19 @@ def test_a_damaged_row_costs_no_other_row_and_is_named(metrics, damaged):
     assert episodes(metrics) == [0, 200]
 
 
-def test_no_file_has_no_rows(tmp_path):
+def test_a_missing_file_has_no_rows(tmp_path):
     metrics = MetricsFile(tmp_path / "metrics.jsonl")
     assert metrics.rows() == []
     assert metrics.keep_until(100) is None
 
 
-def test_seconds_that_cannot_be_added_up_are_damage(metrics):
+def test_a_row_whose_seconds_are_not_a_number_is_damaged(metrics):
     with metrics.path.open("a") as file:
         file.write(json.dumps({"episode": 400, "seconds": "1"}) + "\n")
     assert "cannot read line 5, which has seconds that are not a number" in metrics.keep_until(400)
 
 
-def test_a_resume_names_the_damaged_row_and_goes_on(metrics, monkeypatch, capsys):
+def test_resuming_reports_a_damaged_row_and_continues(metrics, monkeypatch, capsys):
     lines = metrics.path.read_bytes().split(b"\n")
     lines[1] = b"no JSON"
     metrics.path.write_bytes(b"\n".join(lines))
@@ -83,7 +83,7 @@ def test_a_resume_names_the_damaged_row_and_goes_on(metrics, monkeypatch, capsys
     assert episodes(metrics) == [0, 200]
 
 
-def test_a_row_holds_what_a_mechanism_reports_that_nobody_knows():
+def test_a_row_contains_undeclared_metrics_of_a_mechanism():
     rounds, agents, envs = 2, 3, 4
     whispers = np.arange(rounds * agents * envs).reshape(rounds, agents, envs)
     told = {"whispers": whispers, "breath_left": np.array([[9, 9, 9], [7, 8, 9]]), "noise": np.array([0.5, 0.25])}

@@ -33,7 +33,7 @@ def test_a_policy_file_says_which_weights_it_holds(changes, weights, tmp_path):
         assert file.metadata()["weights"] == weights
 
 
-def test_an_evaluation_says_it_too(tmp_path, capsys):
+def test_an_evaluation_says_which_weights_it_used(tmp_path, capsys):
     path = exported(TrainConfig(**SMALL, learn={"averages_weights": True}), tmp_path)
     assert main(["evaluate", str(path), "--episodes", "2"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"weights: {AVERAGED}"

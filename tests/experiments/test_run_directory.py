@@ -59,7 +59,7 @@ def changed(path, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def test_it_says_when_where_and_with_what_it_was_made(run):
+def test_run_json_records_versions_machine_and_commit(run):
     facts = json.loads((run / "run.json").read_text())
     assert facts["format"] == 1
     assert facts["label"] == "A name"
@@ -71,7 +71,7 @@ def test_it_says_when_where_and_with_what_it_was_made(run):
     assert session["git"] == git_facts()
 
 
-def test_it_says_every_setting_with_its_value_and_so_does_the_policy(run):
+def test_the_configuration_and_the_policy_record_every_setting(run):
     whole = TrainConfig(**BRIEF).resolved()
     read = json.loads((run / "config.json").read_text())
     assert TrainConfig.from_json(json.dumps(read)) == whole
@@ -81,7 +81,7 @@ def test_it_says_every_setting_with_its_value_and_so_does_the_policy(run):
         assert json.loads(policy.metadata()["config"]) == read
 
 
-def test_it_ends_with_what_the_policy_reaches(run):
+def test_the_result_holds_the_final_evaluation(run):
     result = json.loads((run / "result.json").read_text())
     assert result["episode"] == 32
     assert result["episodes_evaluated"] == 5
@@ -89,7 +89,7 @@ def test_it_ends_with_what_the_policy_reaches(run):
 
 
 def scalars(directory):
-    """Return what TensorBoard shows, (tag, episode) → value: a file replaces older values from its first episode on."""
+    """Return what TensorBoard shows, (tag, episode) → value; a file replaces older values from its first episode on."""
     values = {}
     for path in sorted((directory / "events").iterdir(), key=lambda path: path.stat().st_mtime_ns):
         data, place = path.read_bytes(), 0
@@ -105,7 +105,7 @@ def scalars(directory):
     return values
 
 
-def test_tensorboard_sees_every_number_once_even_of_a_resumed_run(run, copy):
+def test_tensorboard_shows_every_number_once_even_after_a_resume(run, copy):
     subprocess.check_call(["rm", "-r", copy / "checkpoints" / "checkpoint-000000032"])
     resume(copy)
     for directory in (run, copy):
@@ -120,7 +120,7 @@ def test_tensorboard_sees_every_number_once_even_of_a_resumed_run(run, copy):
     assert len(json.loads((copy / "run.json").read_text())["sessions"]) == 2
 
 
-def test_tensorboard_groups_curves_by_the_families_that_are_declared(tmp_path):
+def test_tensorboard_groups_curves_by_their_declared_families(tmp_path):
     declared = Schema((LOSS, Metric("entropy", family=LEARNING), Metric("whispers_left", family=SHARING)))
     row = {"loss": 1.0, "entropy": 1.0, "new_loss": 1.0, "whispers_left": [1, 2], "fish_caught": 1.0,
            "evaluation_return": 1.0, "seconds": 1.0}  # fmt: skip
@@ -133,7 +133,7 @@ def test_tensorboard_groups_curves_by_the_families_that_are_declared(tmp_path):
     }  # fmt: skip
 
 
-def test_a_world_that_declares_nothing_has_its_counters_everywhere(tmp_path, monkeypatch):
+def test_undeclared_counters_of_an_environment_appear_in_all_outputs(tmp_path, monkeypatch):
     own = TrainConfig.trainer
 
     def fishing(config):
@@ -153,7 +153,7 @@ def test_a_world_that_declares_nothing_has_its_counters_everywhere(tmp_path, mon
     assert task["IQL"]["run_1"]["absolute_metrics"].keys() == {"return", "fish_caught", "nets_torn"}
 
 
-def test_a_run_says_what_its_numbers_are_and_one_that_did_not_says_it_once_it_goes_on(run, copy):
+def test_a_run_describes_its_metrics_and_resuming_adds_missing_descriptions(run, copy):
     facts = json.loads((run / "run.json").read_text())
     names = {each["name"] for each in facts["metrics"]}
     written = {name for row in rows(run) for name in row if not name.startswith("evaluation_")}
@@ -166,7 +166,7 @@ def test_a_run_says_what_its_numbers_are_and_one_that_did_not_says_it_once_it_go
     assert json.loads((copy / "run.json").read_text())["metrics"] == facts["metrics"]
 
 
-def test_no_events_are_written_where_none_are_wanted(tmp_path):
+def test_no_events_are_written_without_tensorboard(tmp_path):
     out = train(
         TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8, tensorboard=False))),
         tmp_path / "run",
@@ -175,7 +175,7 @@ def test_no_events_are_written_where_none_are_wanted(tmp_path):
 
 
 @pytest.mark.usefixtures("without_jax_cache")
-def test_a_run_with_kept_programs_has_the_bits_of_one_that_was_compiled_for_it(run, tmp_path, monkeypatch):
+def test_a_run_with_cached_programs_is_identical_to_a_freshly_compiled_one(run, tmp_path, monkeypatch):
     keep_programs(Shelf(tmp_path / "programs", 10**8))
     assert_same_run(train(TrainConfig(**BRIEF), tmp_path / "keeping"), run)
     kept = {path.name.partition("-")[0] for path in (tmp_path / "programs").iterdir()}
@@ -187,7 +187,7 @@ def test_a_run_with_kept_programs_has_the_bits_of_one_that_was_compiled_for_it(r
     keep_programs(None)
 
 
-def test_a_run_of_another_format_is_not_touched(copy):
+def test_a_run_of_another_format_is_refused_and_left_unchanged(copy):
     changed(copy / "run.json", format=2, sessions=[{"versions": {"consmarl": "9.9"}}])
     before = sorted(path.stat().st_mtime_ns for path in copy.rglob("*"))
     with pytest.raises(UsageError, match=r"written by consmarl 9\.9 in format 2: this is consmarl .* reads format 1"):
@@ -195,14 +195,14 @@ def test_a_run_of_another_format_is_not_touched(copy):
     assert sorted(path.stat().st_mtime_ns for path in copy.rglob("*")) == before
 
 
-def test_a_setting_of_another_version_is_named_with_both_versions(copy):
+def test_the_error_for_an_unknown_setting_names_both_versions(copy):
     changed(copy / "config.json", warp_factor=9)
     changed(copy / "run.json", sessions=[{"versions": {"consmarl": "9.9"}}])
     with pytest.raises(UsageError, match=r"no setting 'warp_factor'.*written by consmarl 9\.9, this is"):
         resume(copy)
 
 
-def test_going_on_with_other_versions_is_said(copy, capsys):
+def test_resuming_with_other_versions_prints_a_notice(copy, capsys):
     facts = json.loads((copy / "run.json").read_text())
     facts["sessions"][-1]["versions"]["jax"] = "0.0.1"
     (copy / "run.json").write_text(json.dumps(facts))
@@ -210,20 +210,20 @@ def test_going_on_with_other_versions_is_said(copy, capsys):
     assert "resuming with other versions (jax 0.0.1 →" in " ".join(capsys.readouterr().err.split())
 
 
-def test_two_runs_do_not_share_a_directory(tmp_path):
+def test_training_into_a_directory_in_use_is_refused(tmp_path):
     with held(tmp_path / "run", "a run"), pytest.raises(UsageError, match=r"a run in .* is in progress"):
         train(TrainConfig(**BRIEF), tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
 
 
-def test_a_run_is_not_resumed_while_it_runs(copy):
+def test_resuming_a_run_in_progress_is_refused(copy):
     before = (copy / "metrics.jsonl").read_bytes()
     with held(copy, "a run"), pytest.raises(UsageError, match="in progress: wait for it"):
         resume(copy)
     assert (copy / "metrics.jsonl").read_bytes() == before
 
 
-def test_training_outside_the_main_thread_needs_no_signals(tmp_path):
+def test_training_works_outside_the_main_thread(tmp_path):
     config = TrainConfig(**(BRIEF | dict(episodes=8, evaluate_every=8, checkpoint_every=8)))
     thread = threading.Thread(target=train, args=(config, tmp_path / "run"))
     thread.start()
@@ -233,7 +233,7 @@ def test_training_outside_the_main_thread_needs_no_signals(tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A small file system of its own, of 192 kB."""
+    """A separate file system of 192 kB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -245,7 +245,7 @@ def small_disk(tmp_path):
     subprocess.check_call(["umount", disk])
 
 
-def test_a_full_disk_gets_a_sentence_and_costs_nothing_that_was_saved(small_disk):
+def test_a_full_disk_raises_a_clear_error_and_loses_nothing_that_was_saved(small_disk):
     config = TrainConfig(**(BRIEF | dict(episodes=480, keep_checkpoints=50)))
     with pytest.raises(UsageError, match="No space left on device"):
         train(config, small_disk / "run")
@@ -264,7 +264,7 @@ def rows_that_are_whole(directory):
     return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines() if line.endswith("}")]
 
 
-def test_a_full_disk_meets_tensorboards_events_with_a_sentence_and_nothing_else(small_disk, capfd):
+def test_a_full_disk_raises_a_clear_error_when_writing_events(small_disk, capfd):
     threads = threading.active_count()
     events = EventsFile(small_disk / "events", 0)
     row = {"return": 1.0, "agent_returns": [0.5] * 20}
@@ -277,7 +277,7 @@ def test_a_full_disk_meets_tensorboards_events_with_a_sentence_and_nothing_else(
     assert capfd.readouterr().err == ""
 
 
-def test_events_of_a_run_that_begins_anew_replace_those_before_its_first_episode(tmp_path):
+def test_events_of_a_restarted_run_replace_the_earlier_ones(tmp_path):
     for value in (1.0, 2.0):
         events = EventsFile(tmp_path / "events", 0)
         events.append({"episode": 0, "evaluation_return": value})
@@ -285,7 +285,7 @@ def test_events_of_a_run_that_begins_anew_replace_those_before_its_first_episode
     assert scalars(tmp_path) == {("training/episode", 0): 0.0, ("evaluation/return", 0): 2.0}
 
 
-def test_a_read_only_disk_gets_a_sentence(small_disk):
+def test_a_read_only_disk_raises_a_clear_error(small_disk):
     subprocess.check_call(["mount", "-o", "remount,ro", small_disk])
     with pytest.raises(UsageError, match=r"cannot write to .*: Read-only file system\."):
         train(TrainConfig(**BRIEF), small_disk / "run")

@@ -25,7 +25,7 @@ CONFIG = TrainConfig(
 )  # fmt: skip
 
 
-def test_a_method_brings_its_sharing_and_a_preset_its_settings():
+def test_the_method_determines_the_sharing_and_the_preset_its_settings():
     assert TrainConfig().trainer().sharing == NoSharing()
     answers = dict(budget_answers=2 * 50_000, counting="exact")  # enough for both teammates
     assert TrainConfig(method="cons", preset=Preset.PAPER).trainer().sharing == Cons(**answers)
@@ -44,7 +44,7 @@ def test_a_method_brings_its_sharing_and_a_preset_its_settings():
         ("cleanup", Preset.RELEASE, -0.5, 0.5),
     ],
 )  # fmt: skip
-def test_worlds_have_the_papers_values(env, preset, weight_shape, ask_scale):
+def test_environments_use_the_published_values(env, preset, weight_shape, ask_scale):
     there = dict(env=env, preset=preset)
     cons = TrainConfig(method="cons", **there).mechanism
     assert (cons.weight_shape, cons.ask_scale) == (weight_shape, ask_scale)
@@ -71,12 +71,12 @@ def test_worlds_have_the_papers_values(env, preset, weight_shape, ask_scale):
         (dict(record=(40_000,)), "episode 40000 cannot be recorded"),
     ],
 )
-def test_what_does_not_fit_gets_a_sentence(settings, sentence):
+def test_invalid_settings_are_refused(settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         TrainConfig(**settings).trainer().init(0)
 
 
-def test_a_configuration_reads_back_as_it_was_written():
+def test_a_configuration_survives_a_round_trip_through_json():
     share = ShareOptions(ask_gate=AskGate.EXPLORING, knowledge=Knowledge.FIXED, teacher_memory=TeacherMemory.OWN,
                          requires_seen=False, temperature=0.25)  # fmt: skip
     config = TrainConfig(method="cons", preset=Preset.RELEASE, share=share, record=(3, 7))
@@ -95,7 +95,7 @@ def run(tmp_path_factory):
     return train(CONFIG, tmp_path_factory.mktemp("sharing") / "run")
 
 
-def test_rows_tell_what_was_shared(run):
+def test_metrics_describe_the_sharing(run):
     rows = [row for row in MetricsFile(run / "metrics.jsonl").rows() if row["episode"] > 0]
     assert [row["episode"] for row in rows] == [20, 40, 60, 80]
     used = 0.0
@@ -132,7 +132,7 @@ def test_chosen_episodes_are_recorded(run):
     assert recorded.world["num_steps"].tolist() == list(range(recorded.num_steps + 1))
 
 
-def test_recorded_worlds_go_where_the_actions_lead(run):
+def test_recorded_states_follow_from_the_recorded_actions(run):
     recorded = exchanges.read_episode(exchanges.episode_path(run, 15))
     moves = np.array([(0, 0), (1, 0), (0, -1), (-1, 0), (0, 1)])
     for step in range(recorded.num_steps):
@@ -140,7 +140,7 @@ def test_recorded_worlds_go_where_the_actions_lead(run):
         np.testing.assert_array_equal(recorded.world["agents"][step + 1], np.clip(went, 0, (2, 3)))
 
 
-def test_a_run_goes_on_with_counts_and_budgets_as_if_never_stopped(run, tmp_path):
+def test_resuming_restores_counts_and_budgets_exactly(run, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     shutil.rmtree(copy / "checkpoints" / "checkpoint-000000080")
@@ -158,7 +158,7 @@ def test_a_run_goes_on_with_counts_and_budgets_as_if_never_stopped(run, tmp_path
     assert (copy / "exchanges" / "episode-000000061.npz").exists()
 
 
-def test_damaged_and_foreign_records_get_a_sentence(run, tmp_path):
+def test_damaged_missing_and_unrelated_record_files_are_refused(run, tmp_path):
     whole = exchanges.episode_path(run, 61).read_bytes()
     cut, other, nothing = tmp_path / "cut.npz", tmp_path / "other.npz", tmp_path / "nothing.npz"
     cut.write_bytes(whole[: len(whole) // 2])

@@ -48,7 +48,7 @@ def test_only_newcomers_learn(old_hands, joined):
         assert is_same == [True, False, True], name
 
 
-def test_only_newcomers_explore_and_ask_and_old_hands_answer(joined):
+def test_only_newcomers_explore_and_ask_and_experts_answer(joined):
     asked = answered = 0
     for number in RECORDED:
         recorded = exchanges.read_episode(exchanges.episode_path(joined, number))
@@ -61,7 +61,7 @@ def test_only_newcomers_explore_and_ask_and_old_hands_answer(joined):
     assert answered > 0
 
 
-def test_such_a_run_goes_on_exactly_and_without_the_teachers_file(joined, tmp_path):
+def test_resuming_is_exact_and_does_not_need_the_teachers_file(joined, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(joined, copy)
     newest = max((copy / "checkpoints").iterdir())
@@ -75,7 +75,7 @@ def test_such_a_run_goes_on_exactly_and_without_the_teachers_file(joined, tmp_pa
     assert_same_run(joined, copy)
 
 
-def test_agent_0_is_the_newcomer_unless_told_otherwise_and_sharing_begins_at_once(old_hands):
+def test_by_default_agent_0_is_the_newcomer_and_sharing_starts_at_once(old_hands):
     config = among(old_hands)
     assert config.experts(3) == (1, 2)
     assert config.resolved().share.start_episode == 0
@@ -93,7 +93,7 @@ def test_agent_0_is_the_newcomer_unless_told_otherwise_and_sharing_begins_at_onc
         (dict(teachers="nowhere"), "there is no policy file nowhere"),
     ],
 )
-def test_what_does_not_fit_gets_one_sentence_and_no_directory(old_hands, tmp_path, settings, sentence):
+def test_mismatched_teachers_are_refused_before_a_directory_is_made(old_hands, tmp_path, settings, sentence):
     config = dataclasses.replace(among(old_hands), **settings)
     with pytest.raises(UsageError, match=sentence):
         train(config, tmp_path / "run")
@@ -105,7 +105,7 @@ def test_newcomers_need_teachers():
         TrainConfig(newcomers=(0,))
 
 
-def test_a_team_that_learns_one_value_takes_nobody_in(old_hands, tmp_path):
+def test_a_team_that_learns_one_joint_value_accepts_no_newcomers(old_hands, tmp_path):
     config = dataclasses.replace(among(old_hands), method="vdn", sharing=None)
     with pytest.raises(UsageError, match=r"do not fit this run's|learns one value together"):
         train(config, tmp_path / "run")
@@ -120,14 +120,14 @@ def with_late_joiner(tmp_path_factory):
     return train(JOINING, tmp_path_factory.mktemp("late") / "run")
 
 
-def test_a_late_joiner_has_met_nothing_and_explores_as_a_beginner(with_late_joiner):
+def test_a_late_joiner_starts_with_no_visits_and_full_exploration(with_late_joiner):
     before, after = (
         exchanges.read_episode(exchanges.episode_path(with_late_joiner, number)).steps for number in (59, 60)
     )
     assert before["num_visits"][:, 2].max() > 1
     first = after["num_visits"][0]
     assert first[2] == 1  # its first visit: it has not inherited the counts of the agent it replaced
-    # ε has decayed for everyone; the newcomer starts again with that of a first episode
+    # ε has decayed for everyone; the newcomer starts again with the ε of a first episode
     assert after["epsilon"][0] > before["epsilon"][-1]
     trainer = JOINING.trainer()
     team, own = (np.asarray(trainer.round_epsilon(rounds, 480))[0, :, 0] for rounds in (29, 30))
@@ -135,7 +135,7 @@ def test_a_late_joiner_has_met_nothing_and_explores_as_a_beginner(with_late_join
     assert own.tolist() == [team[0], team[0], 1.0]
 
 
-def test_at_that_moment_the_others_stay_who_they_are():
+def test_joining_leaves_the_other_agents_unchanged():
     trainer = JOINING.trainer()
     state = trainer.init(0)._replace(num_rounds=jnp.int32(30))
     state = state._replace(replay=state.replay._replace(num_added=jnp.int32(60)))
@@ -158,7 +158,7 @@ def test_at_that_moment_the_others_stay_who_they_are():
         (dict(join=60, weights="shared"), "share one network, so none can be replaced"),
     ],
 )
-def test_joining_that_cannot_be_gets_one_sentence(tmp_path, settings, sentence):
+def test_impossible_join_settings_are_refused(tmp_path, settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         train(dataclasses.replace(OLD, **settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -34,7 +34,7 @@ def uninterrupted(tmp_path_factory):
     return train(TrainConfig(**SMALL), tmp_path_factory.mktemp("run") / "whole")
 
 
-def test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been(uninterrupted, tmp_path):
+def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(uninterrupted, tmp_path):
     out = tmp_path / "killed"
     rng = random.Random(0)
     command, settings = [COMMAND, "train", "--out", out, *arguments(SMALL)], COMPILING_ANEW
@@ -61,7 +61,7 @@ def test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been(uninterrupted
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_asked_to_stop_saves_itself_and_says_how_to_go_on(uninterrupted, tmp_path, signal_number):
+def test_an_interrupted_run_saves_itself_and_says_how_to_continue(uninterrupted, tmp_path, signal_number):
     out = tmp_path / "stopped"
     command = [COMMAND, "train", "--out", out, *arguments(SMALL | dict(checkpoint_every=480))]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | ONLY_READING)
@@ -78,7 +78,7 @@ def test_a_run_that_is_asked_to_stop_saves_itself_and_says_how_to_go_on(uninterr
     assert_same_run(out, uninterrupted)
 
 
-def test_a_second_interrupt_stops_at_once_and_costs_nothing_that_was_saved(uninterrupted, tmp_path):
+def test_a_second_interrupt_stops_at_once_and_loses_nothing_that_was_saved(uninterrupted, tmp_path):
     out = tmp_path / "stopped"
     process = subprocess.Popen(
         [COMMAND, "train", "--out", out, *arguments(SMALL)],
@@ -95,7 +95,7 @@ def test_a_second_interrupt_stops_at_once_and_costs_nothing_that_was_saved(unint
     assert_same_run(out, uninterrupted)
 
 
-def test_a_finished_run_resumes_to_itself(uninterrupted, tmp_path):
+def test_resuming_a_finished_run_changes_nothing(uninterrupted, tmp_path):
     copy = tmp_path / "copy"
     subprocess.check_call(["cp", "-r", uninterrupted, copy])
     (copy / "policy.safetensors").unlink()
@@ -103,7 +103,7 @@ def test_a_finished_run_resumes_to_itself(uninterrupted, tmp_path):
     assert_same_run(copy, uninterrupted)
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_used(uninterrupted, tmp_path, capsys):
+def test_a_damaged_checkpoint_is_reported_and_the_previous_one_used(uninterrupted, tmp_path, capsys):
     copy = tmp_path / "copy"
     subprocess.check_call(["cp", "-r", uninterrupted, copy])
     newest = max((copy / "checkpoints").glob("checkpoint-*"))
@@ -114,14 +114,14 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(uninterrupted, tm
     assert_same_run(copy, uninterrupted)
 
 
-def test_metrics_have_a_row_for_every_report_and_evaluations_in_between(uninterrupted):
+def test_metrics_have_a_row_for_every_report_and_evaluations_at_their_period(uninterrupted):
     written = rows(uninterrupted)
     assert [row["episode"] for row in written] == list(range(0, 481, 8))
     assert [row["episode"] for row in written if "evaluation_return" in row] == list(range(0, 481, 40))
     assert {"return", "agent_returns", "gold_mined", "stones_taken", "epsilon", "loss", "td_error"} <= set(written[-1])
 
 
-def test_periods_are_made_to_fit_the_run():
+def test_default_periods_fit_the_run():
     assert (TrainConfig().chunk_episodes, TrainConfig().evaluation_period, TrainConfig().checkpoint_period) == (
         200, 1_000, 5_000)  # fmt: skip
     for episodes in (1, 30, 500, 2_000, 8_000, 12_345, 100_000):
@@ -132,12 +132,12 @@ def test_periods_are_made_to_fit_the_run():
         assert config.checkpoint_period % config.chunk_episodes == 0
 
 
-def test_no_second_run_begins_in_a_directory_that_has_one(uninterrupted):
+def test_training_into_the_directory_of_another_run_is_refused(uninterrupted):
     with pytest.raises(UsageError, match=r"consmarl resume .* or start another with --out"):
         train(TrainConfig(**SMALL), uninterrupted)
 
 
-def test_a_directory_without_a_run_is_not_resumed(tmp_path):
+def test_resuming_a_directory_without_a_run_is_refused(tmp_path):
     with pytest.raises(UsageError, match="not the directory of a run"):
         resume(tmp_path)
 
@@ -189,7 +189,7 @@ def test_a_run_on_two_devices_resumes_and_exports(tmp_path):
     assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_a_foreign_file_is_no_policy(tmp_path):
+def test_a_file_of_another_format_is_refused_as_a_policy(tmp_path):
     foreign = tmp_path / "foreign.safetensors"
     foreign.write_bytes(b"\x80\x04K\x01.")  # a pickle
     with pytest.raises(UsageError, match="not a safetensors file"):
@@ -199,7 +199,7 @@ def test_a_foreign_file_is_no_policy(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
-def test_a_read_only_directory_gets_one_sentence(tmp_path):
+def test_a_read_only_directory_raises_a_clear_error(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match="cannot write"):
         train(TrainConfig(**SMALL), tmp_path / "run")
@@ -215,12 +215,12 @@ def test_a_read_only_directory_gets_one_sentence(tmp_path):
         (dict(learning_rate=0.0), "above 0"),
     ],
 )
-def test_contradictory_settings_get_one_clear_sentence(change, sentence):
+def test_invalid_settings_are_refused(change, sentence):
     with pytest.raises(UsageError, match=sentence):
         TrainConfig(**(SMALL | change))
 
 
-def test_a_configuration_survives_being_written_and_read():
+def test_a_configuration_survives_a_round_trip_through_json():
     config = TrainConfig(**SMALL)
     assert TrainConfig.from_json(config.to_json()) == config
     with pytest.raises(UsageError, match="no setting 'epsiodes': did you mean 'episodes'"):
@@ -235,7 +235,7 @@ def test_a_configuration_survives_being_written_and_read():
         TrainConfig.from_json('{"tensorboard": "no"}')
 
 
-def test_the_command_line_says_what_is_wrong(tmp_path):
+def test_the_command_line_reports_an_unknown_environment(tmp_path):
     result = consmarl("train", "--env", "pgm-9ag", cwd=tmp_path)
     assert result.returncode == 2
     assert "no world 'pgm-9ag': did you mean" in result.stderr

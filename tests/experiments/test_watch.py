@@ -82,7 +82,7 @@ def test_agents_who_consult_each_other_play_as_their_evaluation_did(run):
     assert summary["answers"] == 2 * summary["requests"]
 
 
-def test_chance_in_the_last_step_is_the_evaluations():
+def test_random_events_in_the_last_step_match_the_evaluation():
     growing = ("num_agents=2", "view=19,19", "episode_limit=2", "waste_limit=1.0")  # much chance, visible to all agents
     assert_plays_as_evaluated(*untrained(0, env="cleanup", set=growing), seed=0, num_episodes=16)
 
@@ -112,7 +112,7 @@ def test_the_last_frame_shows_the_evaluations_last_actions_and_return(run):
     assert (draw_step(trainer.world, played, 7, 0) != expected).any()
 
 
-def test_a_run_and_its_policy_file_are_watched_alike_and_seeds_differ(run, tmp_path):
+def test_a_run_and_its_policy_file_give_the_same_gif_and_other_seeds_another(run, tmp_path):
     first = watch(out=tmp_path / "a.gif", policy=run, episodes=2, seed=1)
     same = watch(out=tmp_path / "b.gif", policy=run / "policy.safetensors", episodes=2, seed=1)
     other = watch(out=tmp_path / "c.gif", policy=run, episodes=2, seed=2)
@@ -163,7 +163,7 @@ def test_a_video_has_every_frame_and_even_sides(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["old.gif", "old.mp4"])
-def test_an_interrupt_in_the_middle_leaves_the_older_file(name, tmp_path, monkeypatch):
+def test_an_interrupt_while_drawing_leaves_the_existing_file_unchanged(name, tmp_path, monkeypatch):
     pytest.importorskip("imageio_ffmpeg")
     (tmp_path / name).write_bytes(b"precious")
 
@@ -178,7 +178,7 @@ def test_an_interrupt_in_the_middle_leaves_the_older_file(name, tmp_path, monkey
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"precious")]
 
 
-def test_a_failing_ffmpeg_gets_a_sentence_and_leaves_the_older_file(tmp_path, monkeypatch):
+def test_a_failing_ffmpeg_raises_a_clear_error_and_leaves_the_existing_file(tmp_path, monkeypatch):
     pytest.importorskip("imageio_ffmpeg")
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", shutil.which("false"))
     (tmp_path / "old.mp4").write_bytes(b"precious")
@@ -187,7 +187,7 @@ def test_a_failing_ffmpeg_gets_a_sentence_and_leaves_the_older_file(tmp_path, mo
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("old.mp4", b"precious")]
 
 
-def test_without_imageio_a_video_says_what_to_install(monkeypatch, tmp_path):
+def test_the_error_without_imageio_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(UsageError, match=r"pip install 'consmarl\[video\]', or write a \.gif"):
         watch("pgm-3ag", tmp_path / "watch.mp4")
@@ -208,14 +208,14 @@ def test_without_imageio_a_video_says_what_to_install(monkeypatch, tmp_path):
         (dict(fps=51), "fps can be at most 50"),
     ],
 )
-def test_contradictory_wishes_get_one_sentence(run, settings, sentence, tmp_path, monkeypatch):
+def test_contradictory_or_invalid_arguments_are_refused(run, settings, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=sentence):
         watch(**(dict(policy=run) | settings))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_without_a_policy_says_so(run, tmp_path):
+def test_watching_a_run_without_a_policy_is_refused(run, tmp_path):
     with pytest.raises(UsageError, match="not the directory of a run"):
         watch(policy=tmp_path, out=tmp_path / "watch.gif")
     shutil.copy(run / "config.json", tmp_path)
@@ -229,7 +229,7 @@ def test_a_run_without_a_policy_says_so(run, tmp_path):
 MOODY = "pettingzoo:tests.training.moody:Moody"
 
 
-def test_an_environment_in_python_shows_its_own_pictures(tmp_path):
+def test_an_environment_in_python_is_shown_as_it_renders_itself(tmp_path):
     out = watch(MOODY, tmp_path / "watch.gif", seed=1)
     with Image.open(out) as image:
         image.seek(image.n_frames - 1)
@@ -240,7 +240,7 @@ def test_an_environment_in_python_shows_its_own_pictures(tmp_path):
         watch(MOODY, tmp_path / "other.gif", parameters=dict(speed=3))
 
 
-def test_one_that_cannot_draw_itself_is_shown_as_a_ring(tmp_path, capsys, monkeypatch):
+def test_an_environment_that_cannot_render_itself_is_shown_as_a_ring(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(Moody, "render", lambda self: self.screen)
     out = watch(MOODY, tmp_path / "watch.gif", seed=1)
     assert out.stat().st_size > 1000
@@ -249,7 +249,7 @@ def test_one_that_cannot_draw_itself_is_shown_as_a_ring(tmp_path, capsys, monkey
     assert "cannot draw itself here (AttributeError: 'Moody' object has no attribute 'screen'), so its agents" in said
 
 
-def test_a_policy_of_somebody_elses_environment_is_watched_with_permission_only(tmp_path):
+def test_a_policy_of_another_packages_environment_is_watched_only_with_permission(tmp_path):
     settings = dict(env=MOODY)
     _, parameters = untrained(0, **settings)
     policy = export_policy(tmp_path / "p.safetensors", parameters, TrainConfig(**settings, hidden_size=8), episode=0)

@@ -1,4 +1,4 @@
-"""How a run's file records settings left at their defaults, and what happens to them when others change."""
+"""How a run's file records settings left at their defaults, and what happens to them when other settings change."""
 
 import itertools
 import json
@@ -57,7 +57,7 @@ def test_a_run_writes_every_setting_that_its_method_has(method):
         assert whole.trainer() == config.trainer()
 
 
-def test_what_is_written_are_the_papers_values():
+def test_the_paper_preset_writes_the_papers_values():
     read = json.loads(TrainConfig(method="cons", preset="paper", set=["num_agents=4"]).resolved().to_json())
     assert (read["exploration"], read["epsilon_start"], read["epsilon_end"]) == ("epsilon-greedy", 1.0, 0.05)
     assert (read["epsilon_anneal_steps"], read["learning_rate"], read["weights"]) == (50_000, 5e-4, "separate")
@@ -71,13 +71,13 @@ def test_what_is_written_are_the_papers_values():
     assert (read["learn"]["target"], read["learn"]["target_memory"]) == ("one-step", "next-observations")
 
 
-def test_what_was_set_is_not_by_default():
+def test_settings_that_were_set_are_not_listed_as_defaults():
     whole = TrainConfig(method="cons", weights="shared", share={"temperature": 0.5}).resolved()
     assert not {"weights", "share.temperature", "method", "episodes"} & set(whole.by_default)
     assert {"reward_of", "share.ask_gate"} <= set(whole.by_default)
 
 
-def test_somebody_elses_world_is_not_made_for_it():
+def test_resolving_a_configuration_does_not_create_another_packages_environment():
     config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm", preset="paper").resolved()
     assert (config.epsilon_start, config.epsilon_anneal_steps, config.num_envs) == (0.5, None, 1)
     world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5, **FLOATS)
@@ -88,7 +88,7 @@ def test_somebody_elses_world_is_not_made_for_it():
     assert "share.budget_answers" in sharing.resolved(world).by_default
 
 
-def test_a_file_with_nulls_reads_as_before():
+def test_a_file_with_nulls_can_still_be_read():
     old = json.loads(TrainConfig(method="cons").to_json())
     assert old["exploration"] is None
     assert "by_default" not in old
@@ -100,7 +100,7 @@ def with_other_defaults(path, **values):
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-def test_a_run_goes_on_with_the_values_that_it_began_with(tmp_path):
+def test_a_run_resumes_with_the_values_it_began_with(tmp_path):
     path = written(TrainConfig(method="cons").resolved(), tmp_path)
     with_other_defaults(path, learning_rate=0.125, epsilon_end=0.25)
     trainer = read_config(tmp_path).trainer()
@@ -108,7 +108,7 @@ def test_a_run_goes_on_with_the_values_that_it_began_with(tmp_path):
     assert trainer.epsilon.end == 0.25
 
 
-def test_an_older_run_goes_on_with_the_start_of_sharing_that_it_had(tmp_path):
+def test_an_older_run_resumes_with_its_original_start_of_sharing(tmp_path):
     config = TrainConfig(method="cons", preset="recommended", episodes=2_000)
     assert config.sharing_start == 250
     written(config, tmp_path)  # as older versions wrote it, without the resolved settings
@@ -117,7 +117,7 @@ def test_an_older_run_goes_on_with_the_start_of_sharing_that_it_had(tmp_path):
     assert (sharing.ask_gate.value, sharing.temperature, sharing.teacher_memory.value) == ("exploring", 0.3, "student")
 
 
-def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_them(tmp_path, trained, capsys):
+def test_options_given_with_a_file_change_only_the_defaults_that_depend_on_them(tmp_path, trained, capsys):
     path = written(TrainConfig(method="cons", preset="release", weights="separate").resolved(), tmp_path)
     with_other_defaults(path, learning_rate=0.125)
     given = ["train", "--config", str(path)]
@@ -139,7 +139,7 @@ def test_options_beside_a_file_keep_its_values_but_for_defaults_that_hang_on_the
     assert silent.trainer().sharing is not None
 
 
-def test_another_method_beside_a_file_is_that_method(tmp_path, trained):
+def test_a_method_given_with_a_file_replaces_the_files_method(tmp_path, trained):
     path = written(TrainConfig(method="iql").resolved(), tmp_path)
     for method in METHODS:
         assert main(["train", "--config", str(path), "--method", method]) == 0
@@ -149,7 +149,7 @@ def test_another_method_beside_a_file_is_that_method(tmp_path, trained):
 
 
 @pytest.mark.parametrize("periods", [["--num-envs", "5", "--episodes", "40"], ["--report-every", "100"]])
-def test_periods_that_nobody_set_fit_what_is_changed(periods, tmp_path, trained):
+def test_default_periods_adapt_to_changed_settings(periods, tmp_path, trained):
     path = written(TrainConfig(preset="paper", episodes=400).resolved(), tmp_path)
     assert main(["train", "--config", str(path), *periods]) == 0
     whole = trained[-1].resolved()
@@ -157,7 +157,7 @@ def test_periods_that_nobody_set_fit_what_is_changed(periods, tmp_path, trained)
     assert whole.report_every % whole.num_envs == 0
 
 
-def test_a_sweep_knows_its_runs_however_they_were_written(tmp_path):
+def test_a_sweep_recognises_its_runs_however_they_were_written(tmp_path):
     config = TrainConfig(method="cons", preset="paper")
     run = PlannedRun("one", config)
     for there in (config, config.resolved(), config.with_options({"exploration": "epsilon-greedy"}).resolved()):
@@ -168,14 +168,14 @@ def test_a_sweep_knows_its_runs_however_they_were_written(tmp_path):
         check_against(tmp_path, [run])
 
 
-def test_a_sweep_knows_its_runs_in_somebody_elses_world(tmp_path):
+def test_a_sweep_recognises_its_runs_in_another_packages_environment(tmp_path):
     run = PlannedRun("one", TrainConfig(env="pettingzoo:nowhere.to_be_found", method="adhoc-td"))
     world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5, **FLOATS)
     written(run.config.resolved(world), tmp_path / "one")
     check_against(tmp_path, [run])
 
 
-def test_no_sharing_has_no_options_of_it():
+def test_a_run_without_sharing_has_no_sharing_options():
     assert TrainConfig().resolved().sharing == "none"
     assert TrainConfig().resolved().share == ShareOptions()
 
@@ -193,7 +193,7 @@ def repository(tmp_path):
     return package, git
 
 
-def test_the_commit_of_the_source_is_known_where_git_keeps_it(tmp_path, monkeypatch):
+def test_the_commit_is_recorded_if_git_tracks_the_source(tmp_path, monkeypatch):
     package, git = repository(tmp_path)
     (tmp_path / "README").write_text("somebody's project")
     git("add", "README")

@@ -28,20 +28,20 @@ def chunk_by_trying_all(config):
 @hypothesis.example(episodes=1, num_envs=None)
 @hypothesis.example(episodes=40_000, num_envs=None)
 @hypothesis.settings(max_examples=150)
-def test_the_period_between_rows_is_what_it_always_was(episodes, num_envs):
+def test_the_period_between_rows_matches_a_brute_force_search(episodes, num_envs):
     if num_envs is not None:
         episodes = max(episodes // num_envs, 1) * num_envs
     config = TrainConfig(episodes=episodes, num_envs=num_envs)
     assert config.chunk_episodes == chunk_by_trying_all(config)
 
 
-def test_a_run_of_a_billion_episodes_has_its_period_at_once():
+def test_the_period_of_a_run_of_a_billion_episodes_is_computed_at_once():
     assert TrainConfig(episodes=10**9).chunk_episodes == 200
     assert TrainConfig(episodes=2**31 - 1, method="ga-comm").chunk_episodes == 1  # a prime
 
 
 @pytest.mark.parametrize("seed", [2**31, 2**32, 2**63, 10**20])
-def test_seeds_beyond_what_jax_tells_apart_are_refused_everywhere(seed, tmp_path):
+def test_seeds_too_large_for_jax_are_refused_everywhere(seed, tmp_path):
     for taking in (
         lambda: TrainConfig(seed=seed),
         lambda: consmarl.watch("pgm-3ag", tmp_path / "x.gif", seed=seed),
@@ -63,7 +63,7 @@ def test_a_parallel_env_takes_seeds_of_any_size():
         env.reset(seed=-1)
 
 
-def test_steps_that_cannot_be_counted_are_refused():
+def test_runs_with_too_many_steps_to_count_are_refused():
     world = make("pgm-3ag")  # 25 steps an episode
     check_steps(85_899_340, 4, world)
     with pytest.raises(UsageError, match=r"at most 85,899,340 episodes, not 85,899,344: its steps, 25 per episode"):
@@ -72,12 +72,12 @@ def test_steps_that_cannot_be_counted_are_refused():
 
 
 @pytest.mark.parametrize("value", [1e39, -1e39, 10**400, float("nan"), float("inf"), "1", None, True])
-def test_a_finite_number_is_one_in_single_precision(value):
+def test_numbers_that_are_not_finite_in_single_precision_are_refused(value):
     with pytest.raises(UsageError, match="must be a finite number"):
         validation.finite_number("odd", value)
 
 
-def test_a_discount_is_not_called_a_probability():
+def test_the_error_for_a_discount_does_not_call_it_a_probability():
     with pytest.raises(UsageError, match=r"^discount must lie between 0 and 1, not 1.5\.$"):
         TrainConfig(discount=1.5)
     with pytest.raises(UsageError, match="epsilon_start is a probability"):
@@ -92,6 +92,6 @@ def test_whole_numbers_may_be_written_in_scientific_notation():
         TrainConfig.from_json('{"episodes": 10000.5}')
 
 
-def test_an_empty_name_is_no_directory():
+def test_an_empty_name_is_refused_as_a_directory():
     with pytest.raises(UsageError, match="must name a directory, not ''"):
         consmarl.train(TrainConfig(**SMALL), "")

@@ -25,7 +25,7 @@ def test_every_method_has_an_entry_and_a_name_in_reports():
     assert set(METHOD_NAMES) == set(METHODS)
 
 
-def test_networks_and_rewards_are_the_worlds_or_the_methods():
+def test_networks_and_rewards_depend_on_environment_and_method():
     assert learner_of("iql").weights is Weights.SEPARATE
     assert learner_of("iql", "ft").weights is Weights.SHARED
     assert learner_of("seql", "ft").weights is Weights.SEPARATE
@@ -63,7 +63,7 @@ def test_ga_comm_draws_from_its_policy_one_episode_at_a_time():
         (dict(method="qmix", reward_of=RewardOf.INDIVIDUAL), "qmix has no choice of reward_of"),
     ],
 )
-def test_what_does_not_go_together_gets_a_sentence(settings, sentence):
+def test_incompatible_settings_are_refused(settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         TrainConfig(**settings)
 
@@ -79,7 +79,7 @@ def test_what_does_not_go_together_gets_a_sentence(settings, sentence):
         ({"method": "qmix", "learn.mixer": 3}, "there is no setting 'learn.mixer'"),
     ],
 )
-def test_wrong_options_of_methods_get_a_sentence(options, sentence):
+def test_invalid_options_of_methods_are_refused(options, sentence):
     with pytest.raises(UsageError, match=sentence):
         TrainConfig().with_options(options)
 
@@ -93,7 +93,7 @@ def test_networks_that_a_method_cannot_have_are_refused(method, sentence):
 
 @pytest.mark.parametrize("sharing", ["cons", "adhoc-td"])
 @pytest.mark.parametrize("method", VALUE_BASED)
-def test_sharing_goes_with_every_method_that_has_values(method, sharing):
+def test_sharing_works_with_every_value_based_method(method, sharing):
     config = TrainConfig(method=method, sharing=sharing, env="ft", episodes=8)
     trainer = config.trainer()
 
@@ -101,12 +101,12 @@ def test_sharing_goes_with_every_method_that_has_values(method, sharing):
         del key
         return trainer._round(False, trainer.init(0))[1]
 
-    # tracing shows, without compiling, that the parts fit together
+    # tracing shows without compiling that the parts fit together
     report = jax.eval_shape(round_of, jax.random.key(0))
     assert report.sharing["requests"].shape == (make("ft").num_agents, trainer.num_envs)
 
 
-def test_a_run_is_named_by_what_was_put_on_its_method():
+def test_a_runs_name_includes_sharing_added_to_its_method():
     shared = TrainConfig(method="vdn", preset="paper", sharing="cons")
     assert shared.name == "pgm-3ag-vdn-sharing-cons-paper-epsilon-greedy-0"
     assert TrainConfig(method="vdn", preset="paper").name == "pgm-3ag-vdn-paper-epsilon-greedy-0"
@@ -122,7 +122,7 @@ def test_a_run_is_named_by_what_was_put_on_its_method():
         ({"method": "cons", "sharing": "none"}, "CONS without sharing"),
     ],
 )
-def test_reports_name_a_method_with_the_sharing_put_on_it(config, name, tmp_path):
+def test_reports_name_a_method_with_the_sharing_added_to_it(config, name, tmp_path):
     assert Run(tmp_path, config, {}, [], None, None).method == name
 
 

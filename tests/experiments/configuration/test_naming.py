@@ -5,13 +5,13 @@ import re
 from consmarl import TrainConfig
 
 
-def test_a_plain_run_is_named_by_world_method_and_seed():
+def test_a_plain_run_is_named_by_environment_method_and_seed():
     assert TrainConfig(preset="paper").name == "pgm-3ag-iql-paper-epsilon-greedy-0"
     assert TrainConfig(method="cons", preset="release", seed=3).name == "pgm-3ag-cons-release-epsilon-greedy-3"
     assert TrainConfig(env="pettingzoo:mpe2.simple_spread_v3").name.startswith("pettingzoo-mpe2.simple_spread_v3-iql")
 
 
-def test_what_departs_from_the_defaults_is_in_the_name():
+def test_settings_other_than_the_defaults_are_part_of_the_name():
     changes = dict(set=["num_agents=4", "grid=(9, 9)"], share={"temperature": 0.3})
     config = TrainConfig(method="cons", preset="paper", **changes)
     assert config.name == "pgm-3ag-cons-paper-epsilon-greedy-num_agents=4-grid=9,9-share.temperature=0.3-0"
@@ -26,7 +26,7 @@ def test_what_departs_from_the_defaults_is_in_the_name():
     assert TrainConfig().name not in names
 
 
-def test_names_are_safe_short_and_still_tell_runs_apart():
+def test_names_are_safe_short_and_still_unique():
     wild = [TrainConfig(set=[f"map=../{letter}|*?: é{'x' * 300}"]).name for letter in "ab"]
     assert wild[0] != wild[1]
     short = [TrainConfig(set=[f"rule={letter}"]).name for letter in ("a/b", "a_b")]

@@ -56,7 +56,7 @@ PLACES = [pytest.param(preset, env, id=f"{preset.value} {env}") for preset, env 
 
 
 @pytest.mark.parametrize(("preset", "env"), PLACES)
-def test_every_setting_of_a_preset_is_one_that_some_method_has(preset, env):
+def test_every_setting_of_a_preset_belongs_to_some_method(preset, env):
     of_world = WORLDS[env].preset(preset.value) if env in WORLDS else {}
     methods = [method for method, entry in METHODS.items() if entry.is_value_based]
     configs = [TrainConfig(method=method, env=env, preset=preset, sharing="cons") for method in methods]
@@ -66,7 +66,7 @@ def test_every_setting_of_a_preset_is_one_that_some_method_has(preset, env):
         assert any(name in config.by_preset for config in configs), name
 
 
-def test_a_preset_may_set_something_else_where_agents_share(made_up):
+def test_a_preset_may_have_other_settings_for_runs_with_sharing(made_up):
     made_up(
         {"epsilon_anneal_steps": 900, "if_sharing.epsilon_anneal_steps": 300},
         of_cleanup={"epsilon_anneal_steps": 800, "if_sharing.optimiser": "adam"},
@@ -76,13 +76,13 @@ def test_a_preset_may_set_something_else_where_agents_share(made_up):
     assert sharing.by_preset == {"epsilon_anneal_steps": 300}
     assert TrainConfig(method="iql", env="pgm-3ag", sharing="adhoc-td").by_preset == {"epsilon_anneal_steps": 300}
     assert TrainConfig(method="cons", env="pgm-3ag", epsilon_anneal_steps=7).resolved().epsilon_anneal_steps == 7
-    # an environment's settings override those that hold everywhere
+    # an environment's settings override the general ones
     assert TrainConfig(method="iql", env="cleanup").by_preset == {"epsilon_anneal_steps": 800}
     of_team = TrainConfig(method="cons", env="cleanup").by_preset
     assert of_team == {"epsilon_anneal_steps": 800, "optimiser": "adam"}
 
 
-def test_a_preset_may_set_something_else_for_newcomers_among_experts(made_up):
+def test_a_preset_may_have_other_settings_for_newcomers_among_experts(made_up):
     made_up({"epsilon_anneal_steps": 900, "if_sharing.epsilon_end": 0.2, "if_taught.epsilon_anneal_steps": 100})
     taught = TrainConfig(method="cons", env="pgm-3ag", teachers="experts")
     assert taught.by_preset == {"epsilon_anneal_steps": 100, "epsilon_end": 0.2}
@@ -94,13 +94,13 @@ def test_a_preset_may_set_something_else_for_newcomers_among_experts(made_up):
     assert changed.resolved().epsilon_anneal_steps == 100
 
 
-def test_every_preset_that_a_world_names_exists():
+def test_every_preset_that_an_environment_names_exists():
     for entry in WORLDS.values():
         assert {*entry.world.presets, *entry.presets} <= {preset.value for preset in Preset}
 
 
 @pytest.mark.parametrize("preset", Preset)
-def test_a_run_has_what_its_preset_sets(preset):
+def test_a_run_has_the_settings_of_its_preset(preset):
     for method, env in itertools.product(METHODS, ("pgm-3ag", "ft", "cleanup")):
         config = TrainConfig(method=method, env=env, preset=preset)
         whole = config.resolved()
@@ -113,7 +113,7 @@ def test_a_run_has_what_its_preset_sets(preset):
 
 
 @pytest.mark.parametrize("preset", [Preset.PAPER, Preset.RELEASE])
-def test_paper_and_release_learn_and_explore_as_the_methods_themselves_do(preset):
+def test_paper_and_release_learn_and_explore_with_the_methods_own_settings(preset):
     for method, env in itertools.product(METHODS, ENVS):
         config = TrainConfig(method=method, env=env, preset=preset)
         assert all(name.startswith("share.") for name in config.by_preset)
@@ -129,7 +129,7 @@ MADE_UP = {
 }  # fmt: skip
 
 
-def test_any_setting_can_be_set_and_what_a_world_sets_wins(made_up):
+def test_a_preset_can_set_anything_and_the_environments_values_take_precedence(made_up):
     made_up(MADE_UP, {"batch_episodes": 9})
     cons = TrainConfig(method="cons").trainer()
     assert (cons.learner.hidden_size, cons.learner.bootstrap_time_limit) == (16, True)
@@ -139,7 +139,7 @@ def test_any_setting_can_be_set_and_what_a_world_sets_wins(made_up):
     assert TrainConfig(preset="paper").resolved().batch_episodes == 32
 
 
-def test_a_method_goes_without_what_it_does_not_have(made_up):
+def test_a_method_ignores_preset_settings_it_does_not_have(made_up):
     made_up(MADE_UP)
     whole = TrainConfig(method="ga-comm").resolved()
     assert (whole.hidden_size, whole.weights, whole.learn.target, whole.share.temperature) == (64, None, None, None)
@@ -147,7 +147,7 @@ def test_a_method_goes_without_what_it_does_not_have(made_up):
     assert TrainConfig(method="vdn").resolved().share.temperature is None
 
 
-def test_what_a_user_sets_wins_over_the_preset(made_up):
+def test_the_users_settings_override_the_preset(made_up):
     made_up(MADE_UP)
     given = {"hidden_size": 8, "bootstrap_time_limit": False, "epsilon_end": 0.3, "share.temperature": 0.4}
     config = TrainConfig(method="cons").with_options({**given, "learn.target": "one-step"})
@@ -158,14 +158,14 @@ def test_what_a_user_sets_wins_over_the_preset(made_up):
     assert not {*given, "learn.target"} & set(config.resolved().by_default)
 
 
-def test_what_hangs_on_the_length_of_a_run_fits_it(made_up):
+def test_preset_settings_are_adapted_to_the_length_of_the_run(made_up):
     made_up({"num_envs": 8, "share.start_episode": 600})
     runs = [TrainConfig(method="cons", episodes=episodes).resolved() for episodes in (8_000, 1_004)]
     assert [(run.num_envs, run.share.start_episode) for run in runs] == [(8, 600), (4, 125)]
     assert TrainConfig(method="ga-comm").resolved().num_envs == 1
 
 
-def test_another_preset_method_or_world_opens_what_nobody_set(made_up):
+def test_changing_preset_method_or_environment_resolves_the_defaults_again(made_up):
     made_up(MADE_UP)
     whole = TrainConfig(method="iql", discount=0.5).resolved()
     for changes in ({"preset": "paper"}, {"method": "qmix"}, {"env": "cleanup"}):
@@ -175,14 +175,14 @@ def test_another_preset_method_or_world_opens_what_nobody_set(made_up):
     assert whole.with_options({"seed": 3}).batch_episodes == 7
 
 
-def test_recommended_is_what_is_run_unless_somebody_says_otherwise(tmp_path):
+def test_recommended_is_the_default_preset(tmp_path):
     assert TrainConfig().preset is Preset.RECOMMENDED
     assert main(["train", "--write-config", str(tmp_path / "mine.json")]) == 0
     assert json.loads((tmp_path / "mine.json").read_text())["preset"] == "recommended"
     assert {run.config.preset for run in runs_of(SweepRequest(methods=("iql", "cons")))} == {Preset.RECOMMENDED}
 
 
-def test_studies_are_run_as_the_paper_says():
+def test_studies_use_the_paper_preset():
     for study in STUDIES.values():
         for run in study.sweep(0.1).runs() if study.env else []:
             assert run.config.preset is Preset.PAPER
@@ -199,7 +199,7 @@ def without_newer_settings(config):
     return {name: value for name, value in read.items() if name not in newer}
 
 
-def test_an_older_run_keeps_learning_as_it_did(tmp_path):
+def test_an_older_run_keeps_its_learning_settings(tmp_path):
     old = without_newer_settings(TrainConfig(method="cons", preset="recommended"))
     (tmp_path / "config.json").write_text(json.dumps(old))
     read = [
@@ -216,7 +216,7 @@ def test_an_older_run_keeps_learning_as_it_did(tmp_path):
         assert config.with_options({"method": "vdn"}).resolved() == TrainConfig(method="vdn").resolved()
 
 
-def test_an_older_run_keeps_its_teachers_whatever_a_preset_chooses_later(tmp_path, monkeypatch):
+def test_an_older_run_keeps_its_eligibility_rule_if_the_preset_changes(tmp_path, monkeypatch):
     old = without_newer_settings(TrainConfig(method="cons", preset="recommended"))
     (tmp_path / "config.json").write_text(json.dumps(old))
     later = {Preset.RECOMMENDED: dict(eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5)}
@@ -226,7 +226,7 @@ def test_an_older_run_keeps_its_teachers_whatever_a_preset_chooses_later(tmp_pat
     assert (then.eligibility, then.hope_margin) == (Eligibility.EITHER, 0.0)
 
 
-def test_a_run_from_before_there_were_presets_is_the_papers(tmp_path):
+def test_a_run_from_before_presets_existed_uses_the_paper_preset(tmp_path):
     (tmp_path / "config.json").write_text('{"env": "pgm-3ag", "episodes": 400}')
     assert read_config(tmp_path).resolved() == TrainConfig(preset="paper", episodes=400).resolved()
     by_hand = TrainConfig.from_file(tmp_path / "config.json")  # a user may have written such a file today
@@ -253,18 +253,18 @@ def test_a_run_from_before_there_were_presets_is_the_papers(tmp_path):
         (dict(preset="recomended"), "preset has no value 'recomended': did you mean 'recommended'"),
     ],
 )
-def test_wrong_values_get_a_sentence(settings, sentence):
+def test_invalid_values_are_refused(settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         TrainConfig(**settings)
 
 
-def test_the_page_shows_what_the_presets_set(docs_script):
+def test_the_page_shows_the_settings_of_the_presets(docs_script):
     page = docs_script.PAGE.read_text(encoding="utf-8")
     assert docs_script.with_table(page) == page, "run `python docs/make_preset_table.py`"
     assert docs_script.table().count("\n") > len(Preset)
 
 
-def test_the_list_has_a_line_for_every_preset(capsys):
+def test_list_shows_every_preset(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
     assert all(entry.summary in shown for entry in PRESETS.values())
@@ -279,13 +279,13 @@ def test_the_list_has_a_line_for_every_preset(capsys):
         ([], (None, None)),
     ],
 )
-def test_a_switch_that_may_be_left_open_needs_no_value(words, values, tmp_path):
+def test_an_optional_switch_needs_no_value(words, values, tmp_path):
     assert main(["train", *words, "--write-config", str(tmp_path / "mine.json")]) == 0
     written = TrainConfig.from_file(tmp_path / "mine.json")
     assert (written.bootstrap_time_limit, written.learn.double_q) == values
 
 
-def test_a_switch_beside_a_file_is_by_default_no_longer(tmp_path):
+def test_a_switch_given_with_a_file_is_no_longer_listed_as_a_default(tmp_path):
     (tmp_path / "config.json").write_text(TrainConfig().resolved().to_json())
     words = ["--config", str(tmp_path / "config.json"), "--no-bootstrap-time-limit"]
     assert main(["train", *words, "--write-config", str(tmp_path / "mine.json")]) == 0

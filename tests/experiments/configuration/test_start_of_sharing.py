@@ -35,20 +35,20 @@ def plays_nothing(monkeypatch):
         ("paper", 2_000, 5_000), ("paper", 40_000, 5_000),
     ],
 )  # fmt: skip
-def test_outside_the_preset_paper_the_start_fits_the_run(method, preset, episodes, start):
+def test_except_in_the_paper_preset_the_start_fits_the_run(method, preset, episodes, start):
     config = TrainConfig(method=method, preset=preset, episodes=episodes)
     assert config.sharing_start == start
     assert config.trainer().sharing.start_episode == start
     assert config.resolved().share.start_episode == start
 
 
-def test_a_start_that_was_given_stays():
+def test_a_start_that_was_set_is_kept():
     config = TrainConfig(**SHORT | dict(preset="recommended"), share={"start_episode": 700})
     assert config.trainer().sharing.start_episode == 700
     assert TrainConfig(episodes=2_000).sharing_start is None  # nobody shares
 
 
-def test_studies_begin_where_the_paper_does():
+def test_studies_start_sharing_where_the_paper_does():
     for study in (STUDIES[name] for name in ("pgm-3ag", "ablation", "ft-20")):
         for scale in (1.0, 0.1):
             # one seed is enough
@@ -75,7 +75,7 @@ def test_studies_begin_where_the_paper_does():
         (dict(method="cons"), None),
     ],
 )  # fmt: skip
-def test_a_run_that_ends_before_sharing_begins_is_told_so(settings, sentence):
+def test_a_run_that_ends_before_sharing_starts_gets_a_warning(settings, sentence):
     config = TrainConfig(**settings)
     for each in (config, config.resolved()):
         said = why_nobody_shares(each)
@@ -83,14 +83,14 @@ def test_a_run_that_ends_before_sharing_begins_is_told_so(settings, sentence):
 
 
 @pytest.mark.usefixtures("plays_nothing")
-def test_train_says_so(tmp_path, capsys):
+def test_train_warns_that_nobody_will_share(tmp_path, capsys):
     train(TrainConfig(**SHORT), tmp_path / "silent")
     assert "nobody will share; set --share.start-episode 250" in capsys.readouterr().err
     train(TrainConfig(**SHORT | dict(preset="recommended")), tmp_path / "sharing")
     assert capsys.readouterr().err == ""
 
 
-def test_a_sweep_says_so_once_for_all_seeds_even_of_a_plan(capsys, tmp_path, monkeypatch):
+def test_a_sweep_warns_once_for_all_seeds_even_in_a_dry_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["sweep", "--methods", "iql", "cons", "--seeds", "0", "1", "--dry-run", "--options", "episodes=2000"]
     assert main([*words, "preset=paper"]) == 0
@@ -106,7 +106,7 @@ def test_a_sweep_says_so_once_for_all_seeds_even_of_a_plan(capsys, tmp_path, mon
     assert capsys.readouterr().err == ""
 
 
-def test_a_report_says_so(tmp_path):
+def test_a_report_says_that_nobody_shared(tmp_path):
     for method, settings in (("iql", {}), ("cons", TrainConfig(**SHORT).resolved().share.given())):
         share = {name: getattr(value, "value", value) for name, value in settings.items()}
         write_run(tmp_path / method, method=method, share=share)
@@ -118,7 +118,7 @@ def test_a_report_says_so(tmp_path):
     ]
 
 
-def test_a_report_tells_runs_apart_by_what_somebody_set(tmp_path):
+def test_a_report_distinguishes_runs_by_the_settings_that_were_set(tmp_path):
     for preset in Preset:
         config = TrainConfig(method="cons", preset=preset).resolved()
         share = {name: getattr(value, "value", value) for name, value in config.share.given().items()}
@@ -138,13 +138,13 @@ def test_a_report_tells_runs_apart_by_what_somebody_set(tmp_path):
         (dict(episodes=4, method="ga-comm"), None),  # it has no replay to wait for
     ],
 )
-def test_a_run_that_never_learns_says_so(settings, number):
+def test_a_run_that_never_learns_gets_a_warning(settings, number):
     sentence = why_nobody_learns(TrainConfig(preset="paper", **settings), episode_limit=25)
     assert sentence is None if number is None else number in sentence
 
 
 @pytest.mark.usefixtures("plays_nothing")
-def test_train_says_that_nobody_will_learn(tmp_path, capsys):
+def test_train_warns_that_nobody_will_learn(tmp_path, capsys):
     train(TrainConfig(preset="paper", episodes=40), tmp_path / "run")
     assert "nobody will learn" in " ".join(capsys.readouterr().err.split())
 
@@ -162,14 +162,14 @@ def test_train_says_that_nobody_will_learn(tmp_path, capsys):
         (dict(method="iql", env="ft"), False),
     ],
 )
-def test_a_team_with_one_network_is_told_if_nobody_can_know_more(settings, is_told):
+def test_a_team_with_one_network_gets_a_warning_if_nobody_can_know_more(settings, is_told):
     config = TrainConfig(**settings)
     for each in (config, config.resolved()):
         assert (why_nobody_knows_more(each) is not None) == is_told
 
 
 @pytest.mark.usefixtures("plays_nothing")
-def test_train_and_sweep_say_that_nobody_knows_more(tmp_path, capsys, monkeypatch):
+def test_train_and_sweep_warn_that_nobody_knows_more(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train(TrainConfig(method="cons", env="ft", preset="paper"), tmp_path / "one-network")
     assert "agents share one network" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Settings given as words make the same run as enums do, or are refused in one sentence."""
+"""Settings given as strings give the same run as enums, or are refused in one sentence."""
 
 import dataclasses
 import enum
@@ -82,7 +82,7 @@ def outcome(record, **settings):
         return str(error)
 
 
-def test_words_enums_and_the_runs_own_file_make_one_run():
+def test_strings_enums_and_the_runs_own_file_give_the_same_run():
     assert IN_WORDS == IN_ENUMS
     assert IN_WORDS.to_json() == IN_ENUMS.to_json()
     written = IN_WORDS.resolved().to_json()
@@ -94,14 +94,14 @@ def test_words_enums_and_the_runs_own_file_make_one_run():
 
 
 @pytest.mark.parametrize("word", [each.value for each in Preset])
-def test_a_preset_explores_as_it_does_when_it_is_an_enum(word):
+def test_a_preset_given_as_a_string_equals_the_enum(word):
     assert TrainConfig(preset=word).exploration_kind == TrainConfig(preset=Preset(word)).exploration_kind
     assert Cons.preset(word) == Cons.preset(Preset(word))
     assert AdHocTD.preset(word, start_episode=3) == AdHocTD.preset(Preset(word), start_episode=3)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
-def test_every_choice_can_be_a_word_and_a_wrong_word_gets_a_sentence(record):
+def test_every_choice_can_be_a_string_and_unknown_strings_are_refused(record):
     needed = RECORDS[record]
     for name, kind in fields_of(record, enum.Enum):
         for member in kind:
@@ -112,7 +112,7 @@ def test_every_choice_can_be_a_word_and_a_wrong_word_gets_a_sentence(record):
 
 
 @pytest.mark.parametrize("record", [each for each in RECORDS if each is not Cleanup], ids=lambda each: each.__name__)
-def test_numbers_of_another_kind_get_a_sentence(record):
+def test_numbers_of_the_wrong_type_are_refused(record):
     needed = RECORDS[record]
     for name, kind in fields_of(record, int, float):
         for wrong in ("banana", [1], {}, 1 if kind is bool else True):
@@ -136,19 +136,19 @@ def test_numbers_of_another_kind_get_a_sentence(record):
         (dict(by_default=["episodes"]), "by_default names a setting without a default"),
     ],
 )
-def test_wrong_settings_get_a_sentence(settings, sentence):
+def test_invalid_settings_are_refused(settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         TrainConfig(**settings)
 
 
-def test_options_by_name_take_words_and_whole_groups():
+def test_options_by_name_accept_strings_and_whole_groups():
     config = TrainConfig(method="cons", share={"temperature": 0.3})
     both = config.with_options({"share": {"ask_gate": "exploring"}, "share.update_rate": 0.5, "preset": "release"})
     assert both.share == ShareOptions(temperature=0.3, ask_gate=AskGate.EXPLORING, update_rate=0.5)
     assert both.preset is Preset.RELEASE
 
 
-def test_an_optimiser_may_be_a_dict_and_departs_from_the_learners_own():
+def test_an_optimiser_may_be_a_dict_of_changes_to_the_learners_own():
     assert IQL(SPEC, optimiser={"decay": 0.9}).optimiser == RMSprop(decay=0.9)
     assert GAComm(SPEC, optimiser={"decay": 0.9}).optimiser == RMSprop(learning_rate=1e-4, decay=0.9)
     with pytest.raises(UsageError, match="optimiser must be of type Optimiser, not 'adam'"):
@@ -157,7 +157,7 @@ def test_an_optimiser_may_be_a_dict_and_departs_from_the_learners_own():
         IQL("pgm-3ag")
 
 
-def test_a_trainer_by_hand_checks_its_parts():
+def test_a_trainer_checks_its_parts():
     world = consmarl.make("pgm-3ag")
     learner = IQL(TeamSpec.of(world), weights="shared")
     assert learner.weights is Weights.SHARED
@@ -167,7 +167,7 @@ def test_a_trainer_by_hand_checks_its_parts():
         Trainer(world=world, learner=learner, num_envs="4")
 
 
-def test_worlds_take_words_for_their_rules_and_ids():
+def test_environments_accept_strings_for_their_rules():
     assert consmarl.make("cleanup", waste_rule="per-step").waste_rule.value == "per-step"
     with pytest.raises(UsageError, match="waste_rule has no value 'per-stp': did you mean 'per-step'"):
         consmarl.make("cleanup", waste_rule="per-stp")
@@ -175,7 +175,7 @@ def test_worlds_take_words_for_their_rules_and_ids():
         consmarl.make(["ft"])
 
 
-def test_train_takes_a_dict_of_settings_and_nothing_else(monkeypatch, tmp_path):
+def test_train_accepts_a_dict_of_settings_and_refuses_other_types(monkeypatch, tmp_path):
     monkeypatch.setattr("consmarl.experiments.train._Session.finish", lambda *_, **__: None)
     monkeypatch.setattr(Trainer, "init", lambda *_, **__: None)
     out = consmarl.train({"method": "vdn", "episodes": 40, "learn.double_q": False}, tmp_path / "run")
