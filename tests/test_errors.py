@@ -22,16 +22,16 @@ OPTIONS = ["--learning-rate", "--discount", "--record", "--episodes", "--batch-e
         ("--l", []),
     ],
 )
-def test_names_that_somebody_may_have_meant(written, meant):
+def test_similar_names_are_suggested(written, meant):
     assert sorted(close_names(written, OPTIONS)) == sorted(meant)
 
 
-def test_what_is_like_nothing_gets_a_list_or_another_hint():
+def test_a_name_like_no_other_gets_a_list_or_another_hint():
     assert nearest("method", ["--ids", "--env"]) == "choose from '--ids', '--env'."
     assert nearest("method", ["--ids", "--env"], otherwise="see --help.") == "see --help."
 
 
-def test_values_are_quoted_on_one_line_and_not_for_pages():
+def test_values_are_quoted_briefly_on_one_line():
     assert shown("odd") == "'odd'"
     assert shown(10**5000) == "a number of thousands of digits"
     assert len(shown("x" * 10_000)) < 100

@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_importing_is_light():
+def test_importing_loads_no_large_package():
     """Importing `consmarl` and its command line loads neither JAX nor PettingZoo nor Pillow."""
     code = "import sys, consmarl.cli; print([m for m in ('jax', 'pettingzoo', 'PIL') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def test_no_heavy_framework_is_pulled_in():
+def test_environments_load_no_heavy_framework():
     code = (
         "import sys, consmarl; consmarl.make('ft'); consmarl.parallel_env('ft')\n"
         "print([m for m in ('torch', 'tensorflow', 'gym', 'matplotlib') if m in sys.modules])"
@@ -33,14 +33,14 @@ def test_no_heavy_framework_is_pulled_in():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def test_the_version_is_stated_once_and_has_its_changes():
+def test_the_version_is_defined_once_and_listed_in_the_changelog():
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert config["project"]["dynamic"] == ["version"]
     assert ROOT / config["tool"]["hatch"]["version"]["path"] == ROOT / "src" / "consmarl" / "version.py"
     assert f"## {consmarl.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_public_names_are_all_there():
+def test_all_public_names_exist():
     for name in consmarl.__all__:
         assert getattr(consmarl, name) is not None
     assert set(consmarl.__all__) <= set(dir(consmarl))
@@ -79,7 +79,7 @@ def test_every_parameter_is_documented():
             assert f"`{name}`" in text, f"docs/guide/worlds.md does not mention {name}"
 
 
-def test_every_option_of_sharing_is_documented():
+def test_every_sharing_option_is_documented():
     pages = {"cons": "cons.md", "adhoc-td": "adhoc_td.md"}
     for kind, built in (("cons", Cons), ("adhoc-td", AdHocTD)):
         text = (ROOT / "docs" / "methods" / pages[kind]).read_text(encoding="utf-8")

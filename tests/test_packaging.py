@@ -54,12 +54,12 @@ def wheel(sdist, tmp_path_factory):
     return build(unpacked, "wheel", tmp_path_factory.mktemp("wheel"))
 
 
-def test_both_are_named_after_the_version_in_the_code(sdist, wheel):
+def test_sdist_and_wheel_are_named_after_the_version_in_the_code(sdist, wheel):
     assert sdist.name == f"consmarl-{VERSION}.tar.gz"
     assert wheel.name == f"consmarl-{VERSION}-py3-none-any.whl"
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
+def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     ours = {path.relative_to(SOURCES).as_posix() for path in (SOURCES / "consmarl").rglob("*") if path.is_file()}
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -68,7 +68,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
     assert "consmarl/py.typed" in packed
 
 
-def test_the_sdist_can_be_tested_and_holds_nothing_that_was_made(sdist):
+def test_the_sdist_contains_the_tests_and_no_generated_files(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for name in ("LICENSE", "CITATION.cff", "CHANGELOG.md", "Makefile", "constraints.txt", "tests/conftest.py",
@@ -78,7 +78,7 @@ def test_the_sdist_can_be_tested_and_holds_nothing_that_was_made(sdist):
     assert sdist.stat().st_size < 3_000_000
 
 
-def test_its_metadata_names_extras_licence_and_what_it_needs(wheel):
+def test_the_metadata_lists_extras_licence_and_dependencies(wheel):
     with zipfile.ZipFile(wheel) as archive:
         facts = email.message_from_bytes(archive.read(f"consmarl-{VERSION}.dist-info/METADATA"))
         assert f"consmarl-{VERSION}.dist-info/licenses/LICENSE" in archive.namelist()
@@ -126,7 +126,7 @@ def test_an_installed_wheel_runs_and_finds_its_templates(installed, tmp_path):
 
 
 @pytest.mark.parametrize("version", INTERPRETERS)
-def test_every_python_that_is_there_can_read_the_code(version, wheel, tmp_path):
+def test_every_installed_python_can_compile_and_import_the_code(version, wheel, tmp_path):
     interpreter = INTERPRETERS[version]
     if interpreter is None:
         pytest.skip(f"there is no Python {version}")
@@ -141,7 +141,7 @@ def test_every_python_that_is_there_can_read_the_code(version, wheel, tmp_path):
     assert subprocess.check_output(command, text=True, cwd=tmp_path, env=CLEAN).strip() == f"{VERSION}.{version}"
 
 
-def test_the_citation_is_of_this_version_and_names_the_paper():
+def test_the_citation_names_this_version_and_the_paper():
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.+)$", text, flags=re.MULTILINE)[1] == VERSION
     assert "Cautiously-Optimistic Knowledge Sharing for Cooperative Multi-Agent Reinforcement Learning" in text

@@ -32,7 +32,7 @@ def plugin(tmp_path):
     sys.modules.pop("odd_plugin", None)
 
 
-def test_a_file_is_loaded_once_and_known_by_its_path(plugin):
+def test_a_file_is_loaded_once_and_identified_by_its_path(plugin):
     plugins.load_plugins([str(plugin)])
     first = sys.modules["odd_plugin"]
     plugins.load_plugins([str(plugin)])
@@ -45,7 +45,7 @@ def test_nothing_is_in_use_by_default():
     assert plugins.in_use() == ()
 
 
-def test_the_option_goes_with_every_command(plugin, capsys):
+def test_the_option_can_come_before_or_after_the_command(plugin, capsys):
     for words in (["--plugin", str(plugin), "train", "--help"], ["train", f"--plugin={plugin}", "--help"]):
         assert main([*words, "--exploration", "odd"]) == 0
         said = capsys.readouterr()
@@ -53,7 +53,7 @@ def test_the_option_goes_with_every_command(plugin, capsys):
         assert said.err == ""
 
 
-def test_installed_packages_are_found_by_themselves(plugin, monkeypatch):
+def test_installed_plugins_are_found_automatically(plugin, monkeypatch):
     class Found:
         name, module = "odd", str(plugin)
 
@@ -84,7 +84,7 @@ def test_installed_packages_are_found_by_themselves(plugin, monkeypatch):
         ("json.py", "", "json.py has the same name as another module, json: rename the file"),
     ],
 )
-def test_a_plugin_that_cannot_be_used_gets_a_sentence(name, text, sentence, tmp_path):
+def test_unusable_plugins_are_refused(name, text, sentence, tmp_path):
     path = tmp_path / name if name.endswith(".py") else name
     if text is not None:
         path.write_text(text)
@@ -99,7 +99,7 @@ def test_the_option_needs_a_name(capsys):
     assert "--plugin needs a file or module that registers something" in capsys.readouterr().err
 
 
-def test_what_a_file_needs_is_named_and_not_loaded(plugin):
+def test_a_plugin_that_a_file_needs_is_named_but_not_loaded(plugin):
     plugins.refuse_missing("the run", [])
     plugins.refuse_missing("the run", "nonsense")
     with pytest.raises(UsageError, match=rf"the run was made with {plugin}, a program .* add --plugin {plugin}"):
@@ -109,7 +109,7 @@ def test_what_a_file_needs_is_named_and_not_loaded(plugin):
     plugins.refuse_missing("the run", [str(plugin)])
 
 
-def test_what_was_typed_in_cannot_be_swept(monkeypatch):
+def test_code_registered_in_an_interactive_session_cannot_be_swept(monkeypatch):
     monkeypatch.setattr(plugins, "all_homes", lambda: ["consmarl.learners.iql", "__main__"])
     with pytest.raises(UsageError, match="registered in __main__, which is not a file"):
         plugins.in_use_elsewhere()

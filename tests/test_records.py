@@ -53,7 +53,7 @@ class Outer:
         (Colour | int, "red", "red"),  # a field of several types has to tell them apart itself
     ],
 )
-def test_what_means_the_same_becomes_the_same(hint, given, made):
+def test_equivalent_values_are_converted_to_the_fields_type(hint, given, made):
     settled = typed("it", hint, given)
     assert settled == made
     assert type(settled) is type(made)
@@ -85,12 +85,12 @@ def test_what_means_the_same_becomes_the_same(hint, given, made):
         (str, ["x" * 50] * 50, r"^it must be a string, not .{20,80}\.$"),
     ],
 )
-def test_what_means_nothing_gets_one_short_sentence(hint, given, sentence):
+def test_invalid_values_are_refused_in_one_short_sentence(hint, given, sentence):
     with pytest.raises(UsageError, match=sentence):
         typed("it", hint, given)
 
 
-def test_a_dict_departs_from_what_a_field_holds_by_default():
+def test_a_dict_changes_the_fields_default():
     assert Outer(inner={"size": 4}) == Outer(Inner(size=4, rate=0.25))
     with pytest.raises(UsageError, match=r"no setting 'inner\.sise': did you mean 'size'"):
         Outer(inner={"sise": 4})
@@ -98,7 +98,7 @@ def test_a_dict_departs_from_what_a_field_holds_by_default():
         Outer(inner={"size": "big"})
 
 
-def test_a_text_stays_the_object_that_it_is():
+def test_a_string_is_returned_unchanged():
     class Marked(str):
         pass
 
@@ -106,7 +106,7 @@ def test_a_text_stays_the_object_that_it_is():
     assert typed("env", str, text) is text
 
 
-def test_hints_that_only_type_checkers_know_let_everything_through():
+def test_unresolvable_type_hints_accept_any_value():
     @dataclass(frozen=True)
     class Foreign:
         value: "NowhereDefined" = 1  # noqa: F821

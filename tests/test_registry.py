@@ -1,4 +1,4 @@
-"""Registering your own environments, methods, ways of sharing and explorations, and what is refused."""
+"""Registering your own environments, methods, sharing mechanisms and explorations, and what is refused."""
 
 import copy
 import dataclasses
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("unregistered")
 
 
 class Mood(enum.Enum):
-    """A choice of its own."""
+    """An enum that only this learner uses."""
 
     CALM = "calm"
     WILD = "wild"
@@ -73,7 +73,7 @@ class Quarry(GoldMiner):
     presets = {"recommended": {"hidden_size": 16, "exploration": "epsilon-squared"}}  # noqa: RUF012
 
 
-def test_a_learner_brings_its_options():
+def test_a_registered_learner_adds_its_options():
     consmarl.register_method("moody", Moody, "moody IQL")
     config = TrainConfig(method="moody", learn={"mood": "wild", "patience": 1})
     learner = config.trainer().learner
@@ -85,7 +85,7 @@ def test_a_learner_brings_its_options():
     assert LearnOptions.known()["mood"].owners == ("moody",)
 
 
-def test_what_is_registered_is_on_the_command_line(capsys, tmp_path):
+def test_registered_names_and_options_are_on_the_command_line(capsys, tmp_path):
     consmarl.register_method("moody", Moody, "moody IQL")
     consmarl.register_sharing("shouting", Shouting, "CONS, aloud")
     consmarl.register_exploration("restless", Restless)
@@ -106,14 +106,14 @@ def test_what_is_registered_is_on_the_command_line(capsys, tmp_path):
     assert (trainer.sharing.loudness, trainer.exploration.pace, trainer.world.num_agents) == (3.0, 4.0, 2)
 
 
-def test_a_registered_way_of_sharing_has_presets_and_their_changes():
+def test_a_registered_sharing_mechanism_inherits_presets_and_takes_options():
     consmarl.register_sharing("shouting", Shouting)
     mechanism = TrainConfig(method="vdn", sharing="shouting", share={"loudness": 2}).mechanism
     assert isinstance(mechanism, Shouting)
     assert (mechanism.loudness, mechanism.temperature) == (2.0, Cons.PRESETS[Preset.RECOMMENDED]["temperature"])
 
 
-def test_a_world_says_how_it_is_learned():
+def test_an_environment_determines_how_it_is_learned():
     consmarl.register_world("quarry", Quarry)
     there = TrainConfig(env="quarry").resolved()
     assert (there.hidden_size, there.exploration, there.weights.value) == (16, "epsilon-squared", "shared")
@@ -122,7 +122,7 @@ def test_a_world_says_how_it_is_learned():
     assert settings_of(Preset.PAPER, "iql", "none", "quarry") == {}
 
 
-def test_a_module_that_is_loaded_again_replaces_what_it_registered():
+def test_registering_a_class_again_replaces_its_entry():
     consmarl.register_method("moody", Moody, "before")
     consmarl.register_method("moody", Moody, "after")
     assert METHODS["moody"].summary == "after"
@@ -142,7 +142,7 @@ class Untyped(IQL):
 
 @dataclass(frozen=True)
 class Clashing(IQL):
-    """An option that another method has with another type."""
+    """An option that another method has with a different type."""
 
     expectile: int = 1
 
@@ -170,7 +170,7 @@ class Clashing(IQL):
         (lambda: consmarl.register_world("x", Quarry, num_agens=2), "no parameter 'num_agens': did you mean 'num_age"),
     ],
 )
-def test_misuse_gets_a_sentence(register, sentence):
+def test_invalid_registrations_are_refused(register, sentence):
     with pytest.raises(UsageError, match=sentence):
         register()
     assert "x" not in (*METHODS, *SHARINGS, *EXPLORATIONS, *WORLDS)
@@ -195,14 +195,14 @@ def test_misuse_gets_a_sentence(register, sentence):
         (dict(exploration="epsilon-greed"), "exploration has no value 'epsilon-greed': did you mean 'epsilon-greedy'"),
     ],
 )
-def test_options_of_what_is_registered_are_checked(settings, sentence):
+def test_registered_options_are_checked(settings, sentence):
     consmarl.register_method("moody", Moody)
     with pytest.raises(UsageError, match=sentence):
         TrainConfig(**{"method": "moody", **settings})
 
 
 @pytest.mark.parametrize("kind", [ShareOptions, LearnOptions, ExploreOptions])
-def test_options_are_values(kind):
+def test_options_compare_and_copy_by_value(kind):
     name = {"share": "hope_margin", "learn": "trace_decay", "explore": "share"}[kind.group]
     some, same, other = kind(**{name: 0.5}), kind(**{name: 0.5}), kind(**{name: 0.75})
     assert (some, hash(some)) == (same, hash(same))
@@ -221,7 +221,7 @@ def test_options_are_values(kind):
         _ = some.colour
 
 
-def test_every_option_of_ours_is_described():
+def test_every_built_in_option_has_a_description():
     for group in (ShareOptions, LearnOptions, ExploreOptions):
         for option in group.known().values():
             assert option.description.endswith("."), option.name

@@ -21,7 +21,7 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
-def test_a_report_returns_statistics_and_writes_nothing_unasked(runs, tmp_path):
+def test_a_report_returns_statistics_and_writes_nothing_by_default(runs, tmp_path):
     before = sorted(path for path in tmp_path.rglob("*"))
     report = consmarl.report(runs)
     assert report.returns() == {"IQL": {0: 1.0, 1: 2.0, 2: 3.0}, "CONS": {0: 3.0, 1: 4.0, 2: 5.0}}
@@ -36,7 +36,7 @@ def test_a_report_returns_statistics_and_writes_nothing_unasked(runs, tmp_path):
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
-def test_a_report_writes_what_is_asked_for(runs, tmp_path):
+def test_a_report_writes_the_requested_files(runs, tmp_path):
     heard = []
     report = consmarl.report(runs, out=tmp_path / "page.html", csv=str(tmp_path / "csv"), tell=heard.append)
     assert (tmp_path / "page.html").is_file()
@@ -57,7 +57,7 @@ def test_a_report_writes_what_is_asked_for(runs, tmp_path):
         ),
     ],
 )
-def test_wrong_questions_get_a_sentence(runs, ask, sentence):
+def test_invalid_queries_are_refused(runs, ask, sentence):
     report = consmarl.report(runs)
     with pytest.raises(UsageError, match=sentence):
         ask(report)
@@ -77,7 +77,7 @@ def test_a_sweep_from_python_is_planned_as_on_the_command_line(monkeypatch, tmp_
     assert {run.config.share.temperature for run in runs} == {None, 0.3}
 
 
-def test_a_sweep_from_python_tells_what_each_run_came_to(tmp_path):
+def test_a_sweep_from_python_returns_the_result_of_each_run(tmp_path):
     settings = {"episodes": 8, "warmup_steps": 10, "evaluation_episodes": 2, "final_episodes": 2, "hidden_size": 8}
     done = consmarl.sweep(
         ["iql"], ["pgm-3ag"], [0], options=settings, set={"episode_limit": 6}, out=tmp_path, workers=1
@@ -100,6 +100,6 @@ def test_a_sweep_from_python_tells_what_each_run_came_to(tmp_path):
         (dict(methods=["iql"], workers=0), "workers must be a whole number of at least 1"),
     ],
 )
-def test_wrong_sweeps_get_a_sentence(wanted, sentence, tmp_path):
+def test_invalid_sweeps_are_refused(wanted, sentence, tmp_path):
     with pytest.raises(UsageError, match=sentence):
         consmarl.sweep(**wanted, out=tmp_path)

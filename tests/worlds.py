@@ -1,4 +1,4 @@
-"""Environments for tests: every registered one, and small crowded ones where much happens within a few steps."""
+"""Environments for tests: every registered one, and small crowded ones where a lot happens within a few steps."""
 
 import consmarl
 

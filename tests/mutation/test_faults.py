@@ -11,11 +11,11 @@ PACKAGE, TESTS = Path(consmarl.__file__).parent, Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.file}-{fault.new}")
-def test_a_fault_can_be_made(fault):
+def test_every_fault_can_be_injected(fault):
     assert (PACKAGE / fault.file).read_text(encoding="utf-8").count(fault.old) == 1
     assert fault.old != fault.new
     assert all((TESTS / each).is_file() for each in fault.tests)
 
 
-def test_every_room_has_faults():
+def test_every_subpackage_has_faults():
     assert {fault.room for fault in FAULTS} == {SHARING, LEARNERS, TRAINING}

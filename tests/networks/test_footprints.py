@@ -57,7 +57,7 @@ PLACES = st.lists(st.sampled_from(CELLS), min_size=4, max_size=4)
 
 
 @given(PLACES)
-def test_networks_are_told_what_can_be_worked_out_from_the_way(places):
+def test_footprint_inputs_match_those_worked_out_from_the_path(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
     found = told_here(rows, columns)
     expected = np.array([told_slowly(places, step) for step in range(len(places))])
@@ -67,7 +67,7 @@ def test_networks_are_told_what_can_be_worked_out_from_the_way(places):
 
 
 @given(PLACES)
-def test_step_by_step_it_is_the_same_as_by_whole_episodes(places):
+def test_stepwise_footprints_equal_those_of_whole_episodes(places):
     rows, columns = (jnp.array(each, jnp.int32) for each in zip(*places, strict=True))
     way = first_way((), GROUND.grid)
     for step, expected in enumerate(told_here(rows, columns)):
@@ -75,13 +75,13 @@ def test_step_by_step_it_is_the_same_as_by_whole_episodes(places):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_long_stays_are_counted_up_to_a_bound():
+def test_step_counts_are_capped():
     rows = jnp.zeros(300, jnp.int32)
     counts = np.asarray(told_in_episodes(rows, rows, *GROUND))[:, VIEW[0] * VIEW[1] // 2]
     assert counts.tolist() == [min(number, MOST_STEPS) for number in range(1, 301)]
 
 
-def test_they_take_a_world_whose_observations_tell_the_place():
+def test_footprints_need_observations_that_contain_the_position():
     cleanup = IQL(TeamSpec.of(consmarl.make("cleanup")), footprints=True)
     with pytest.raises(UsageError, match="row and column on a grid"):
         _ = cleanup.networks.input_size

@@ -49,7 +49,7 @@ def case(steps, batch, inputs, hidden, number=0):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_values_and_gradients_equal_the_plain_ones(sizes):
+def test_values_and_gradients_match_the_plain_gru(sizes):
     arguments = case(*sizes)
     weights = jax.random.normal(jax.random.key(9), (sizes[0], sizes[1], sizes[3]))
     np.testing.assert_allclose(jax.jit(unroll_gru)(*arguments), jax.jit(plain_gru)(*arguments), atol=1e-5)
@@ -63,7 +63,7 @@ def test_values_and_gradients_equal_the_plain_ones(sizes):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-def test_the_kernel_maps_over_agents():
+def test_the_kernel_can_be_mapped_over_agents():
     cases = [case(6, 3, 4, 5, number) for number in range(3)]
     stacked = jax.tree.map(lambda *rows: jnp.stack(rows), *cases)
 
@@ -90,7 +90,7 @@ def test_unrolling_a_network_equals_stepping_it():
         np.testing.assert_allclose(now, values[step], atol=1e-6)
 
 
-def test_weights_begin_as_pytorch_draws_them():
+def test_initial_weights_follow_pytorchs_distribution():
     parameters = init(jax.random.key(0), 100, 64, 5)
     for weights, bound in ((parameters.encoder_weights, 0.1), (parameters.encoder_bias, 0.1),
                            (parameters.gru.hidden_weights, 0.125), (parameters.head_weights, 0.125)):  # fmt: skip
@@ -99,5 +99,5 @@ def test_weights_begin_as_pytorch_draws_them():
         assert abs(float(weights.mean())) < 0.3 * bound
 
 
-def test_no_last_action_is_all_zeros():
+def test_a_missing_last_action_is_encoded_as_zeros():
     assert one_hot_actions(jnp.array([-1, 1]), 3).tolist() == [[0, 0, 0], [0, 1, 0]]

@@ -18,7 +18,7 @@ def test_a_dueling_heads_first_output_is_the_mean_of_the_values():
     np.testing.assert_allclose(values, [2.0, 0.0, 4.0])
 
 
-def test_a_plain_head_leaves_outputs_as_they_are():
+def test_a_plain_head_returns_outputs_unchanged():
     outputs = jnp.arange(6.0).reshape(2, 3)
     assert Head.PLAIN.values(outputs) is outputs
     assert (Head.PLAIN.num_outputs(3), Head.DUELING.num_outputs(3)) == (3, 4)
@@ -26,7 +26,7 @@ def test_a_plain_head_leaves_outputs_as_they_are():
 
 @pytest.mark.parametrize("weights", Weights)
 @pytest.mark.parametrize(("head", "footprints"), [(Head.PLAIN, False), (Head.DUELING, True)])
-def test_acting_and_learning_read_the_same_values_off_every_head(head, footprints, weights):
+def test_acting_and_learning_compute_the_same_values_with_every_head(head, footprints, weights):
     networks = TeamNetworks(SPEC, weights, 5, head, footprints)
     parameters = jax.jit(networks.init)(jax.random.key(1))
     codes = jax.random.randint(jax.random.key(2), (3, 2, 4, 2), 0, 3).astype(jnp.uint8)

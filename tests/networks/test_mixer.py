@@ -48,7 +48,7 @@ def mix_slowly(mixer, values, state):
     return hidden @ np.abs(made(num_agents + 1)) + last_bias
 
 
-def test_a_mix_by_hand():
+def test_the_mix_matches_one_worked_out_by_hand():
     mixer = MixerParameters(
         from_state=Linear(
             weights=jnp.array([[0.5, -1.0, -0.25, 0.5, 0.5, -1.0, -1.0, 0.5, 1.5, -3.0]]),
@@ -64,7 +64,7 @@ def test_a_mix_by_hand():
     np.testing.assert_allclose(mix_slowly(mixer, values, state), expected, rtol=1e-6)
 
 
-def test_every_step_and_episode_is_mixed_by_its_own_state():
+def test_every_step_and_episode_is_mixed_with_its_own_state():
     rng = np.random.default_rng(0)
     mixer = drawn_mixer(rng, 0.5)
     values, states = rng.normal(size=(AGENTS, 2, 3)), 2 * rng.normal(size=(2, 3, FEATURES))
@@ -96,21 +96,21 @@ def test_the_mix_never_falls_when_an_agents_value_rises(seed, scale, values, ris
         assert together >= single - rounding
 
 
-def test_a_rise_is_felt():
+def test_the_mix_increases_strictly_with_every_agents_value():
     slopes = jax.jit(jax.grad(mix, argnums=1))(
         drawn_mixer(np.random.default_rng(1), 0.5), np.zeros(AGENTS, np.float32), np.ones(FEATURES, np.float32)
     )
     assert (np.asarray(slopes) > 0).all()
 
 
-def test_vdn_adds_up():
+def test_vdn_adds_the_agents_values():
     learner = VDN(TeamSpec(2, ACTIONS, (1.0,)))
     values = jnp.array([[[1.0, 2.0]], [[10.0, -20.0]]])  # [agent, step, episode]
     assert learner.mix(learner.init_mixer(jax.random.key(0)), values, jnp.zeros((1, 2, 2))).tolist() == [[11, -18]]
 
 
 @pytest.mark.parametrize("num_agents", [2, 3])
-def test_what_is_best_for_each_agent_is_best_for_the_team(num_agents):
+def test_the_best_action_of_each_agent_is_the_best_joint_action(num_agents):
     learner = QMIX(TeamSpec(num_agents, ACTIONS, (1.0, 0.5)), mixer_size=UNITS)
     joint_actions = list(itertools.product(range(ACTIONS), repeat=num_agents))
     init_mixer, mix_all = jax.jit(learner.init_mixer), jax.jit(learner.mix)

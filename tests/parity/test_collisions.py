@@ -65,7 +65,7 @@ def crowded_situations(rng, side, num_agents, count):
 
 
 @pytest.mark.parametrize(("side", "num_agents"), [(2, 1), (2, 3), (2, 4), (3, 4), (3, 7), (4, 9), (4, 16)])
-def test_compiled_rules_equal_the_slow_ones_in_crowds(side, num_agents):
+def test_compiled_rules_match_the_slow_version_in_crowds(side, num_agents):
     situations = list(crowded_situations(np.random.default_rng(side * 100 + num_agents), side, num_agents, 1500))
     cells, wanted, takes_part, order = (np.stack(part) for part in zip(*situations, strict=True))
     priority = np.argsort(order, axis=1).astype(np.float32)
@@ -88,23 +88,23 @@ def test_two_agents_never_swap():
     assert resolved([0, 1], [1, 0]) == [0, 1]
 
 
-def test_a_ring_of_four_turns_as_one():
+def test_a_ring_of_four_agents_can_rotate():
     assert resolved([0, 1, 3, 2], [1, 3, 2, 0]) == [1, 3, 2, 0]
 
 
-def test_a_queue_moves_up_behind_its_head():
+def test_a_queue_moves_forward_together():
     assert resolved([2, 1, 0], [3, 2, 1]) == [3, 2, 1]
 
 
-def test_the_smallest_priority_wins_a_free_cell():
+def test_the_agent_with_the_lowest_priority_number_wins_a_free_cell():
     assert resolved([0, 2], [1, 1], priority=[1, 0]) == [0, 1]
 
 
-def test_nobody_enters_the_cell_of_an_agent_that_cleans():
+def test_nobody_enters_the_cell_of_an_agent_that_is_cleaning():
     assert resolved([0, 1, 2], [1, 1, 1], takes_part=[True, False, True]) == [0, 1, 2]
 
 
-def test_a_winner_goes_back_when_the_occupant_could_not_leave():
-    # agents 0 and 1 both want the cell of agent 2, which wants to move to that of agent 3, which cleans
+def test_a_winner_moves_back_if_the_occupant_cannot_leave():
+    # agents 0 and 1 both want the cell of agent 2, which wants to move to the cell of agent 3, which is cleaning
     cells, wanted = [0, 2, 1, 5], [1, 1, 5, 5]
     assert resolved(cells, wanted, takes_part=[True, True, True, False]) == cells

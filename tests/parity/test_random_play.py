@@ -23,7 +23,7 @@ def team_return(world, key):
 
 
 @pytest.mark.parametrize("id", RECORDED)
-def test_random_play_returns_what_it_does_at_the_authors(id):
+def test_random_play_gets_the_same_return_as_in_the_authors_environments(id):
     keys = jax.random.split(jax.random.key(7), NUM_EPISODES)
     returns = np.asarray(jax.vmap(functools.partial(team_return, consmarl.make(id)))(keys))
     standard_error = returns.std() / np.sqrt(NUM_EPISODES)

@@ -63,7 +63,7 @@ def read_policy(path):
 
 @pytest.mark.skipif(not POLICIES.is_dir(), reason=f"the authors' released weights are not at {POLICIES}")
 @pytest.mark.parametrize("name", RELEASED)
-def test_released_weights_reach_their_returns(name):
+def test_released_weights_reach_their_recorded_returns(name):
     world = consmarl.make(name.rsplit("-", 1)[0])
     parameters = read_policy(POLICIES / f"{name}.npz")
     spec = TeamSpec.of(world)

@@ -51,7 +51,7 @@ def test_every_step_equals_the_recorded_one(recorded, episode):
                 np.testing.assert_array_equal(infos[agent][name], row)
 
 
-def test_the_traces_reach_what_they_are_to_judge(recorded):
+def test_the_traces_contain_the_events_they_test(recorded):
     _, trace = recorded
     assert any(trace[name].any() for name in FINAL_COUNTERS if name in trace)
     assert trace["length"].min() >= 20
@@ -64,7 +64,7 @@ def cleanup_trace():
 
 
 @pytest.mark.parametrize("episode", range(NUM_EPISODES))
-def test_cleanup_equals_the_recorded_episode_under_its_chances(cleanup_trace, episode):
+def test_cleanup_reproduces_a_recorded_episode_given_its_random_draws(cleanup_trace, episode):
     trace = {name: rows[episode] for name, rows in cleanup_trace.items()}
     env = consmarl.parallel_env("cleanup")
     observations, _ = env.reset(options={"draws": {"order": trace["order"], "spawned": trace["spawned"]}})
@@ -86,7 +86,7 @@ def _waste_that_went(maps, spawned):
     return (maps[0] == 3).sum() + appeared - (maps[-1] == 3).sum()
 
 
-def test_cleanup_keeps_the_recorded_map_and_positions(cleanup_trace):
+def test_cleanup_reproduces_the_recorded_map_and_positions(cleanup_trace):
     world = consmarl.make("cleanup")
     advance = jax.jit(world.advance)
     for episode in range(NUM_EPISODES):

@@ -76,19 +76,19 @@ def test_the_critic_learns_a_constant_value():
     assert float(report.learning["advantage"][-20:].max()) < 0.1
 
 
-def test_a_cue_in_sight_decides():
+def test_a_visible_cue_is_used():
     assert mean_return(*trained_to_talk(CueMatters())) == 1.0
 
 
-def test_two_agents_learn_opposite_things():
+def test_two_agents_learn_opposite_actions():
     assert mean_return(*trained_to_talk(OppositeRewards())) == 2.0
 
 
-def test_a_cue_that_a_teammate_sees_decides():
+def test_a_cue_that_only_a_teammate_sees_is_used():
     assert mean_return(*trained_to_talk(MessageMatters())) > 0.8
 
 
-def test_a_cue_that_a_teammate_sees_is_out_of_independent_learners_reach():
+def test_independent_learners_cannot_use_a_cue_that_only_a_teammate_sees():
     world = MessageMatters()
     settings = dict(hidden_size=16, target_every_updates=20, optimiser=RMSprop(learning_rate=5e-3))
     learner = IQL(TeamSpec.of(world), reward_of=RewardOf.TEAM, **settings)

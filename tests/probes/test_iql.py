@@ -61,7 +61,7 @@ def test_a_constant_value_is_learned():
     np.testing.assert_allclose(first_values(*trained(ConstantValue(), 80), cue=0), 1.0, atol=0.1)
 
 
-def test_an_observation_is_told_from_another():
+def test_two_observations_are_distinguished():
     run = trained(ObservationMatters(), 100)
     np.testing.assert_allclose(first_values(*run, cue=0), -1.0, atol=0.15)
     np.testing.assert_allclose(first_values(*run, cue=1), 1.0, atol=0.15)
@@ -80,7 +80,7 @@ def test_a_time_limit_can_be_bootstrapped_through():
 
 
 @pytest.mark.parametrize("weights", Weights)
-def test_two_agents_learn_opposite_things(weights):
+def test_two_agents_learn_opposite_actions(weights):
     assert mean_return(*trained(OppositeRewards(), 100, weights=weights)) == 2.0
 
 
@@ -107,14 +107,14 @@ class ForgetfulIQL(IQL):
         return ForgetfulNetworks(self.spec, self.weights, self.hidden_size)
 
 
-def test_a_cue_cannot_be_remembered_when_the_hidden_state_is_cut():
+def test_a_cue_cannot_be_remembered_if_the_hidden_state_is_reset():
     assert mean_return(*trained(MemoryMatters(), 400, learner_type=ForgetfulIQL)) < 0.5
 
 
 @pytest.mark.parametrize(("target", "num_rounds", "solves_it"), [
     (Target.ONE_STEP, 40, False), (Target.OPTIMISTIC, 20, True),
 ])  # fmt: skip
-def test_a_reward_that_is_long_paid_for_needs_targets_that_look_further(target, num_rounds, solves_it):
+def test_a_delayed_reward_needs_multi_step_targets(target, num_rounds, solves_it):
     settings = dict(target=target, target_memory=TargetMemory.WHOLE_EPISODE)
     reached = mean_return(*trained(PatienceMatters(), num_rounds, **settings))
     assert (reached > 2.5) is solves_it  # the best possible return is 5 − 10 · 0.2 = 3

@@ -26,14 +26,14 @@ SMALL = {MAVEN: dict(num_strategies=4, policy_size=16), I2Q: dict(value_size=16)
 
 
 @pytest.mark.parametrize("learner_type", [I2Q, VDN])
-def test_observations_are_told_apart_by_their_value(learner_type):
+def test_observations_of_different_value_are_distinguished(learner_type):
     run = trained(ObservationMatters(), 100, learner_type, **SMALL.get(learner_type, {}))
     np.testing.assert_allclose(first_values(*run, cue=0), -1.0, atol=0.15)
     np.testing.assert_allclose(first_values(*run, cue=1), 1.0, atol=0.15)
 
 
 @pytest.mark.parametrize("learner_type", [VDN, QMIX, MAVEN])
-def test_two_agents_learn_opposite_things(learner_type):
+def test_two_agents_learn_opposite_actions(learner_type):
     # not SEQL: agents with the same observations and opposite rewards should not learn from each other
     assert mean_return(*trained(OppositeRewards(), 100, learner_type, **SMALL.get(learner_type, {}))) == 2.0
 
@@ -114,24 +114,24 @@ def test_independent_learners_settle_for_the_worse_branch():
     assert mean_return(*run) == 7.0
 
 
-def test_vdn_cannot_tell_the_better_branch():
+def test_vdn_cannot_identify_the_better_branch():
     run = played_at_random(TwoSteps(), VDN, 300)
     # the least-squares fit of a sum of two values to the payoffs 0, 1, 1, 8, all equally frequent
     np.testing.assert_allclose(team_values_in_2b(*run), [-1.5, 2.5, 2.5, 6.5], atol=0.7)
     assert mean_return(*run) == 7.0
 
 
-def test_qmix_tells_the_better_branch():
+def test_qmix_identifies_the_better_branch():
     run = played_at_random(TwoSteps(), QMIX, 300)
     np.testing.assert_allclose(team_values_in_2b(*run), [0, 1, 1, 8], atol=0.7)
     assert mean_return(*run) == 8.0
 
 
-def test_maven_tells_the_better_branch_whichever_strategy_it_draws():
+def test_maven_identifies_the_better_branch_with_every_strategy():
     assert mean_return(*played_at_random(TwoSteps(), MAVEN, 400, **SMALL[MAVEN])) == 8.0
 
 
-def test_i2q_takes_the_branch_that_is_best_if_the_other_does_its_best():
+def test_i2q_takes_the_branch_that_is_best_if_the_teammate_acts_optimally():
     ideal = dict(expectile=0.99, ideal_weight=1.0, value_size=32)
     # which seeds succeed depends on the machine's rounding
     runs = [played_at_random(TwoSteps(), I2Q, 400, seed, reward_of=RewardOf.TEAM, **ideal) for seed in range(4)]
@@ -185,11 +185,11 @@ def contrary(learner_type):
     return Contrary(TeamSpec.of(RareSuccess()), weights=Weights.SEPARATE, **settings)
 
 
-def test_a_success_that_one_agent_met_spreads_to_all_by_shared_experience():
+def test_shared_experience_spreads_one_agents_success_to_all():
     np.testing.assert_array_equal(returns_when_all_see_it(SEQL), [1, 1, 1])
 
 
-def test_without_shared_experience_it_stays_with_whom_it_happened_to():
+def test_without_shared_experience_only_the_successful_agent_learns():
     returns = returns_when_all_see_it(IQL)
     assert returns[0] == 1
     assert (returns[1:] < 1).any()

@@ -1,4 +1,4 @@
-"""Sharing in tiny environments: an agent learns from advice what the other discovered; without knowledge, no advice."""
+"""Sharing in tiny environments: advice passes on what one agent discovered, and agents without knowledge give none."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class NeverRight(IQL):
 
 
 def pulling_right(beside):
-    """Give experts beside the team, if there are any, networks that always expect most of the last lever."""
+    """Give experts beside the team, if there are any, networks that always value the last lever most."""
     return beside._replace(head_bias=beside.head_bias.at[:, 2].set(5.0)) if beside else beside
 
 
@@ -111,25 +111,25 @@ CONS = Cons(start_episode=200, ask_scale=0.02, policy_temperature=0.1, temperatu
 ADHOC_TD = AdHocTD(start_episode=200, ask_scale=0.02)
 
 
-def test_without_advice_the_shy_agent_never_learns():
+def test_without_advice_the_agent_that_never_explores_does_not_learn():
     returns, _ = returns_after_training(Lever(), NoSharing())
     assert returns.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("sharing", [CONS, ADHOC_TD], ids=["CONS", "AdHocTD"])
-def test_with_advice_it_does(sharing):
+def test_with_advice_the_agent_that_never_explores_learns(sharing):
     returns, advised = returns_after_training(Lever(), sharing)
     assert returns.tolist() == [1.0, 1.0]
     assert advised[1] > 0
 
 
-def test_advice_from_somebody_who_never_saw_it_is_refused():
+def test_teachers_that_never_saw_the_observation_do_not_answer():
     returns, advised = returns_after_training(Strangers(), Cons(start_episode=200, ask_scale=0.02, requires_seen=True))
     assert advised.tolist() == [0, 0]
     assert returns.tolist() == [1.0, 0.0]
 
 
-# with a higher temperature than above, because a student that is sure of itself does not follow
+# with a higher temperature than above, because a student with a sharp policy does not follow advice
 FROM_THE_START = dataclasses.replace(CONS, start_episode=0, policy_temperature=1.0)
 
 
@@ -142,7 +142,7 @@ FROM_THE_START = dataclasses.replace(CONS, start_episode=0, policy_temperature=1
     ],
     ids=["CONS without experts", "CONS", "AdHocTD"],
 )
-def test_a_team_that_knows_nothing_and_never_explores_learns_from_experts_beside_it(sharing, expected):
+def test_a_team_that_never_explores_learns_from_experts_beside_it(sharing, expected):
     returns, advised = returns_after_training(Lever(), sharing, epsilon=NEVER)
     assert returns.tolist() == expected
     assert (advised > 0).all() or not sharing.num_beside

@@ -98,7 +98,7 @@ CHECKS = {GoldMiner: check_gold_miner, FindTreasure: check_treasure, Cleanup: ch
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_invariants_hold_whatever_the_agents_do(name):
+def test_invariants_hold_for_any_actions(name):
     world = WORLDS[name]
 
     @hypothesis.settings(max_examples=40, suppress_health_check=list(hypothesis.HealthCheck))
@@ -112,7 +112,7 @@ def test_invariants_hold_whatever_the_agents_do(name):
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_one_seed_gives_one_episode_and_another_seed_another(name):
+def test_the_same_seed_gives_the_same_episode_and_another_seed_a_different_one(name):
     world = WORLDS[name]
     actions = np.random.default_rng(1).integers(0, world.num_actions, (world.episode_limit, world.num_agents))
     if isinstance(world, Cleanup):
@@ -123,7 +123,7 @@ def test_one_seed_gives_one_episode_and_another_seed_another(name):
     assert not all(np.array_equal(*pair) for pair in zip(jax.tree.leaves(once), jax.tree.leaves(other), strict=True))
 
 
-def test_small_worlds_reach_what_the_invariants_are_about():
+def test_small_environments_reach_the_events_that_the_invariants_describe():
     """An invariant about gold means little if no random episode ever mines any."""
     rng = np.random.default_rng(0)
 

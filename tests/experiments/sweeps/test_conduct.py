@@ -75,7 +75,7 @@ def test_a_failed_run_is_reported_and_only_it_runs_again(tmp_path, capsys):
     assert again.started == [bad]
 
 
-def test_a_run_that_cannot_begin_does_not_take_the_sweep_down(tmp_path):
+def test_a_run_that_cannot_start_does_not_abort_the_sweep(tmp_path):
     runs = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0,), TrainConfig(**SMALL)).runs()
     (tmp_path / "pgm-3ag").write_text("a file where a directory should be")
     result = conduct(runs, tmp_path, LocalWorkers(1))
@@ -90,12 +90,12 @@ def test_a_finished_sweep_has_nothing_to_do(tmp_path):
     assert again.started == []
 
 
-def test_a_sweep_is_not_run_twice_at_the_same_time(tmp_path):
+def test_starting_a_sweep_that_is_in_progress_is_refused(tmp_path):
     with held(tmp_path, "a sweep"), pytest.raises(UsageError, match=r"a sweep in .* is in progress"):
         conduct(RUNS, tmp_path, InstantWorkers())
 
 
-def test_ends_are_put_into_words(tmp_path):
+def test_exit_codes_become_outcomes_with_messages(tmp_path):
     assert outcome_of(tmp_path, 0) == Outcome("finished")
     assert outcome_of(tmp_path, 130) == Outcome("stopped")
     assert outcome_of(tmp_path, -9) == Outcome("failed", "killed by signal 9 (SIGKILL)")
@@ -132,7 +132,7 @@ def paused_children_of(parent):
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes as Linux shows them")
-def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no_row(alone, tmp_path):
+def test_a_killed_sweep_leaves_no_process_and_repeating_it_gives_the_same_rows(alone, tmp_path):
     settings = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | ONLY_READING)
     sweep = subprocess.Popen([COMMAND, *ARGUMENTS, tmp_path], **settings)
     with sweep:
@@ -162,7 +162,7 @@ def test_a_killed_sweep_leaves_nothing_running_and_repeated_loses_and_doubles_no
         assert_same_run(tmp_path / run.name, alone / run.name)
 
 
-def test_a_run_that_cannot_go_on_tells_why(tmp_path):
+def test_a_run_that_cannot_be_resumed_reports_why(tmp_path):
     config = TrainConfig(**(SMALL | dict(episodes=8, evaluate_every=8, checkpoint_every=8)))
     runs = Sweep(("pgm-3ag",), variants_of(("iql",), {}), (0,), config).runs()
     directory = tmp_path / runs[0].name
@@ -178,7 +178,7 @@ def test_a_run_that_cannot_go_on_tells_why(tmp_path):
     assert "there is no whole checkpoint" in json.loads((directory / "failure.json").read_text())["error"]
 
 
-def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
+def test_a_worker_exits_when_its_sweep_is_gone(tmp_path):
     worker = subprocess.Popen(
         [sys.executable, "-m", "consmarl.experiments.sweeps.worker"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env=os.environ | ONLY_READING,
@@ -198,7 +198,7 @@ def test_a_worker_without_anybody_who_wants_its_run_ends(tmp_path):
     assert len(rows(tmp_path / "run")) < 61
 
 
-def test_a_worker_that_is_stopped_while_it_is_still_importing_ends_as_stopped(tmp_path):
+def test_a_worker_stopped_during_its_imports_ends_as_stopped(tmp_path):
     job = Job("run", tmp_path / "run", RUNS[0].config.to_json())
     for seconds in (0.0, 0.3):  # before Python has started, and while JAX is being imported
         worker = WorkerProcess(job, core=None)
@@ -209,7 +209,7 @@ def test_a_worker_that_is_stopped_while_it_is_still_importing_ends_as_stopped(tm
     assert {path.name for path in job.out.iterdir()} == {"log.txt"}
 
 
-def test_a_run_that_is_asked_to_stop_before_its_first_episode_does_not_compile_it(tmp_path):
+def test_a_run_stopped_before_its_first_episode_compiles_nothing(tmp_path):
     with heeding_interrupts() as stop:
         stop.is_made = True
         with pytest.raises(InterruptedRun, match="stopped and saved after 0 episodes"):
@@ -219,7 +219,7 @@ def test_a_run_that_is_asked_to_stop_before_its_first_episode_does_not_compile_i
     assert rows(tmp_path) == []
 
 
-def test_an_interrupt_that_was_held_back_is_heeded_and_only_once():
+def test_a_deferred_interrupt_is_handled_exactly_once():
     with holding_interrupts():
         signal.raise_signal(signal.SIGINT)  # to this thread: others here do not hold it back
         with heeding_interrupts() as stop:
@@ -230,7 +230,7 @@ def test_an_interrupt_that_was_held_back_is_heeded_and_only_once():
         assert not following.is_made
 
 
-def test_a_task_of_a_cluster_stops_when_a_file_says_so_even_if_signals_are_blocked_there(tmp_path):
+def test_a_cluster_task_stops_on_the_stop_file_even_if_signals_are_blocked(tmp_path):
     job = Job("run", tmp_path / "run", RUNS[0].config.with_options({"episodes": 48_000}).to_json())
 
     def on_a_node():

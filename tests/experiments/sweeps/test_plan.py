@@ -1,4 +1,4 @@
-"""Which runs a sweep consists of, and which requests are refused."""
+"""Which runs a sweep consists of, and which sweeps are refused."""
 
 import json
 
@@ -12,7 +12,7 @@ from consmarl.experiments.sweeps.request import SweepRequest
 from consmarl.experiments.sweeps.sweep_file import sweep_from_file
 
 
-def test_a_sweep_is_worlds_by_methods_by_seeds_with_one_seed_of_everything_first():
+def test_runs_cover_environments_methods_and_seeds_and_are_ordered_by_seed():
     runs = runs_of(SweepRequest(methods=("iql", "cons"), envs=("pgm-3ag", "ft"), seeds=(3, 4)))
     assert [run.name for run in runs] == [
         f"{env}/{method}/seed-{seed}" for seed in (3, 4) for env in ("pgm-3ag", "ft") for method in ("iql", "cons")
@@ -20,7 +20,7 @@ def test_a_sweep_is_worlds_by_methods_by_seeds_with_one_seed_of_everything_first
     assert runs[-1].config == TrainConfig(env="ft", method="cons", seed=4)
 
 
-def test_options_reach_all_runs_and_varied_ones_multiply_them():
+def test_options_apply_to_all_runs_and_varied_options_multiply_them():
     request = SweepRequest(
         methods=("cons",), envs=("pgm-3ag",), seeds=(0,), options=("episodes=400", "share.update_rate=0.5"),
         vary=("share.temperature=0.1,0.3", "exploration=epsilon-greedy,epsilon-z-greedy"), set=("num_agents=2",),
@@ -34,20 +34,20 @@ def test_options_reach_all_runs_and_varied_ones_multiply_them():
     assert runs[0].name == "pgm-3ag/cons-temperature=0.1-exploration=epsilon-greedy/seed-0"
 
 
-def test_options_of_sharing_vary_only_those_who_have_them():
+def test_varied_sharing_options_apply_only_to_methods_that_have_them():
     variants = variants_of(("iql", "adhoc-td", "cons"), {"share.temperature": (0.1, 0.3), "share.ask_scale": (1.0,)})
     assert [variant.name for variant in variants] == [
         "iql", "adhoc-td-ask_scale=1.0", "cons-temperature=0.1-ask_scale=1.0", "cons-temperature=0.3-ask_scale=1.0",
     ]  # fmt: skip
 
 
-def test_common_options_of_sharing_reach_only_those_who_have_them():
+def test_common_sharing_options_apply_only_to_methods_that_have_them():
     runs = runs_of(SweepRequest(methods=("iql", "cons"), options=("share.start_episode=400", "episodes=800")))
     assert [run.config.share.start_episode for run in runs] == [None, 400]
     assert [run.config.episodes for run in runs] == [800, 800]
 
 
-def test_a_file_says_the_same_as_the_command_line(tmp_path):
+def test_a_file_plans_the_same_runs_as_the_command_line(tmp_path):
     path = tmp_path / "sweep.json"
     path.write_text(
         json.dumps(
@@ -107,7 +107,7 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path):
         (dict(methods=("iql",), options=("hidden-size=8", "hidden_size=9")), "hidden_size is set twice"),
     ],
 )
-def test_wrong_requests_get_one_clear_sentence(request_, sentence):
+def test_invalid_sweeps_are_refused(request_, sentence):
     with pytest.raises(UsageError, match=sentence):
         runs_of(SweepRequest(**request_))
 
@@ -132,19 +132,19 @@ def test_wrong_requests_get_one_clear_sentence(request_, sentence):
         ('{"methods": ["iql"], "envs": ["ft"]}', "at least one of its seeds"),
     ],
 )
-def test_wrong_files_get_one_clear_sentence(text, sentence, tmp_path):
+def test_invalid_files_are_refused(text, sentence, tmp_path):
     (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(UsageError, match=sentence):
         sweep_from_file(tmp_path / "sweep.json")
 
 
-def test_a_file_that_is_not_text_gets_one_clear_sentence(tmp_path):
+def test_a_file_that_is_not_utf8_is_refused(tmp_path):
     (tmp_path / "sweep.json").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is not UTF-8"):
         sweep_from_file(tmp_path / "sweep.json")
 
 
-def test_settings_are_spelled_with_hyphens_as_in_help_or_with_underscores(tmp_path):
+def test_settings_can_be_spelled_with_hyphens_or_underscores(tmp_path):
     by_hyphens = SweepRequest(methods=("cons",), options=("share.start-episode=10",), vary=("batch-episodes=8,16",),
                               set=("num-agents=2",))  # fmt: skip
     by_underscores = SweepRequest(methods=("cons",), options=("share.start_episode=10",), vary=("batch_episodes=8,16",),
@@ -186,7 +186,7 @@ def test_a_dry_run_refuses_what_a_real_one_would(request_, sentence, dry_run, tm
     assert capsys.readouterr().out == ""
 
 
-def test_a_dry_run_refuses_a_place_that_a_real_one_could_not_use(tmp_path):
+def test_a_dry_run_refuses_a_directory_that_a_real_one_could_not_use(tmp_path):
     request = SweepRequest(methods=("iql",), out=tmp_path / "sweep", dry_run=True)
     assert sweep(request) == 0
     assert not (tmp_path / "sweep").exists()
@@ -200,7 +200,7 @@ def test_a_dry_run_refuses_a_place_that_a_real_one_could_not_use(tmp_path):
         sweep(SweepRequest(methods=("iql",), out=tmp_path / "file" / "sweep", dry_run=True))
 
 
-def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
+def test_runs_started_with_other_settings_are_not_continued(tmp_path):
     runs = Sweep(("pgm-3ag",), (Variant("iql"),), (0,)).runs()
     check_against(tmp_path, runs)
     directory = tmp_path / runs[0].name
@@ -212,7 +212,7 @@ def test_runs_begun_with_other_settings_are_left_alone(tmp_path):
         check_against(tmp_path, others)
 
 
-def test_shortened_studies_have_a_directory_of_their_own():
+def test_shortened_studies_have_separate_directories():
     directories = [
         default_directory("ft", scale, options) for scale in (1, 0.1) for options in ((), ("preset=release",))
     ]

@@ -73,7 +73,7 @@ def writes_to(pid, path):
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes as Linux shows them")
-def test_a_run_whose_node_dies_goes_on_elsewhere_and_ends_as_if_nothing_had_happened(cluster, tmp_path):
+def test_a_run_whose_node_dies_continues_elsewhere_with_the_same_result(cluster, tmp_path):
     words = (f"{name}={getattr(value, 'value', value)}" for name, value in LONGER.items() if name not in ("env", "set"))
     arguments = ["sweep", "--methods", "iql", "--envs", "pgm-3ag", "--seeds", "0", "1", "--set", *LONGER["set"],
                  "--options", *words]  # fmt: skip
@@ -100,7 +100,7 @@ def assert_same_but_for_rounding(left, right):
             assert there[name] == pytest.approx(value, rel=1e-4, abs=1e-4), name
 
 
-def test_a_cluster_that_is_not_there_gets_a_sentence(tmp_path, capsys):
+def test_a_missing_cluster_is_reported_before_anything_is_written(tmp_path, capsys):
     assert main(["sweep", "--methods", "iql", "--envs", "pgm-3ag", "--out", str(tmp_path / "sweep"), "--ray",
                  "127.0.0.1:1"]) == 2  # fmt: skip
     assert "there is no Ray cluster at '127.0.0.1:1'" in capsys.readouterr().err

@@ -47,7 +47,7 @@ def finished(view, seconds):
     return view
 
 
-def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
+def test_the_last_complete_row_is_found(tmp_path):
     path = tmp_path / "metrics.jsonl"
     assert last_row(path) == {}
     path.write_text(
@@ -56,7 +56,7 @@ def test_the_last_whole_row_is_found_without_reading_the_rest(tmp_path):
     assert last_row(path)["episode"] == 999
 
 
-def test_the_table_shows_what_runs_and_what_failed_first(tmp_path):
+def test_the_table_shows_running_and_failed_runs_first(tmp_path):
     views = [RunView(f"run-{number}", tmp_path, 10) for number in range(60)]
     begun(views[50])
     views[55].end("failed", "oh")
@@ -66,13 +66,13 @@ def test_the_table_shows_what_runs_and_what_failed_first(tmp_path):
     assert "more" in names[-1]
 
 
-def test_damaged_rows_are_passed_over(tmp_path):
+def test_damaged_rows_are_skipped(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"episode": 3}\n[1, 2]\nnull\n\xff\n' + b"[" * 9000 + b"\n")
     assert last_row(path) == {"episode": 3}
 
 
-def test_a_run_compiles_until_its_first_row_of_training(view):
+def test_a_run_is_shown_as_compiling_until_its_first_training_row(view):
     run = view("world/iql/seed-0")
     assert run.shown_state == "waiting"
     run.begin()
@@ -91,7 +91,7 @@ def test_a_run_compiles_until_its_first_row_of_training(view):
     assert screen._summary().plain == "1 compiling, 1 waiting"
 
 
-def test_a_run_says_how_long_it_will_take(view, clock):
+def test_the_time_left_of_a_run_is_estimated(view, clock):
     run = begun(view("world/iql/seed-0"))
     for clock.now, episode in ((50.0, 10), (60.0, 20), (70.0, 30)):
         write_row(run, episode=episode, **{"return": 1.0})
@@ -101,14 +101,14 @@ def test_a_run_says_how_long_it_will_take(view, clock):
     assert list(SweepScreen([run], "title").table().columns[4].cells) == ["1:05"]
 
 
-def test_jobs_begin_when_one_before_them_ends():
+def test_waiting_jobs_start_when_earlier_ones_end():
     assert makespan([], []) == 0
     assert makespan([10, 4], []) == 10
     assert makespan([10, 4], [5, 5]) == 14  # 4 + 5 = 9, then 9 + 5
     assert makespan([10, 4], [1, 1, 1]) == 10
 
 
-def test_a_sweep_says_how_long_all_of_it_will_take(view, clock, capsys):
+def test_the_time_left_of_a_sweep_is_estimated(view, clock, capsys):
     running = begun(view("world/iql/seed-1"))
     for clock.now, episode in ((50.0, 10), (60.0, 20)):
         write_row(running, episode=episode, **{"return": 1.0})
@@ -123,7 +123,7 @@ def test_a_sweep_says_how_long_all_of_it_will_take(view, clock, capsys):
     assert "world/cons/seed-0: finished  (1 of 5; about 11:20 to go)" in capsys.readouterr().err
 
 
-def test_a_sweep_of_which_nothing_is_known_yet_says_nothing(view):
+def test_a_sweep_without_any_timings_has_no_estimate(view):
     assert seconds_to_go([begun(view("world/iql/seed-0")), view("world/iql/seed-1")]) is None
     damaged = view("world/iql/seed-2")
     (damaged.directory / "result.json").write_text("[]")

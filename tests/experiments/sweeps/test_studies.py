@@ -21,7 +21,7 @@ def test_every_run_of_every_study_can_be_built_and_studies_share_runs(scale):
         assert config.trainer().world.num_agents > 1
 
 
-def test_protocol_is_that_of_paper_and_release():
+def test_episodes_and_seeds_are_those_of_the_paper_and_the_release():
     # episodes from the authors' README, number of seeds from the paper, seed values from the code's default
     expected = {"pgm-6ag": (80_000, 5), "pgm-3ag": (100_000, 5), "ft": (50_000, 4), "cleanup": (80_000, 3)}
     for name, (episodes, seeds) in expected.items():
@@ -42,14 +42,14 @@ def test_shortening_keeps_all_proportions():
         assert short.config.share.knowledge == run.config.share.knowledge
 
 
-def test_a_study_can_be_run_with_settings_of_ones_own():
+def test_a_study_can_be_run_with_other_settings():
     runs = STUDIES["ft"].sweep(0.1, {"preset": "recommended", "share.temperature": 0.5}).runs()
     assert {run.config.preset.value for run in runs} == {"recommended"}
     assert {run.config.share.temperature for run in runs if run.label == "CONS"} == {0.5}
     assert {run.config.share.temperature for run in runs if run.label != "CONS"} == {None}
 
 
-def test_the_ablations_are_the_papers():
+def test_the_ablations_match_the_papers():
     configs = {run.label: run.config for run in STUDIES["ablation"].sweep().runs()}
     knowledge = {
         label: config.trainer().sharing.knowledge.value for label, config in configs.items() if label != "AdHocTD"
@@ -60,7 +60,7 @@ def test_the_ablations_are_the_papers():
     assert configs["CONS wo-TE"].trainer().sharing.sampling.value == "plain"
 
 
-def test_a_description_tells_a_report_everything():
+def test_a_description_names_command_groups_and_metric():
     description = STUDIES["ablation"].description(0.1)
     assert description["command"] == "consmarl sweep --study ablation --scale 0.1"
     assert description["groups"] == ["CONS", "CONS wo-N", "CONS wo-P", "CONS wo-TE", "AdHocTD"]
