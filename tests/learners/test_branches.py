@@ -98,7 +98,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_loss_equals_the_slow_one(variant):
+def test_the_loss_matches_the_slow_reference(variant):
     learner = IQL(SPEC, hidden_size=5, target_memory=TargetMemory.WHOLE_EPISODE, **VARIANTS[variant])
     state = learner.init(jax.random.key(0))._replace(target=learner.networks.init(jax.random.key(1)))
     batch = batch_of_branches()
@@ -182,7 +182,7 @@ def test_a_dueling_head_has_one_state_value_for_all_dimensions():
     np.testing.assert_allclose(values.mean(axis=-1), np.repeat(outputs[:, :1], BRANCHES, axis=1), rtol=1e-4, atol=1e-6)
 
 
-def test_outputs_are_the_sum_and_not_the_product_of_the_choices():
+def test_the_number_of_outputs_is_the_sum_of_choices_and_not_their_product():
     learner = IQL(SPEC, hidden_size=5, reward_of=RewardOf.TEAM)
     assert learner.networks.num_outputs == BRANCHES * ACTIONS
     assert learner.networks.input_size == CODES + BRANCHES * ACTIONS

@@ -126,7 +126,7 @@ def of_batch(learner, key):
 
 
 @pytest.mark.parametrize("learner", [LEARNER, ALONE], ids=["three agents", "one agent, bootstrapped limits"])
-def test_the_losses_equal_the_slow_ones(learner):
+def test_the_losses_match_the_slow_reference(learner):
     state, batch, key = begun(learner), hand_made_batch(agents=learner.spec.num_agents), jax.random.key(2)
     _, metrics = compiled(learner, "update")(state, batch, key)
     critic_loss, errors, values = critic_slowly(learner, as_float64(state.critic), as_float64(state.target), batch)
@@ -174,7 +174,7 @@ WEIGHTS = {
 }
 
 
-def test_the_actors_gradient_is_the_slow_losss():
+def test_the_actors_gradient_matches_the_slow_reference():
     learner, state, batch = LEARNER, begun(seed=3), hand_made_batch(1)
     # little noise, and gate logits that hardly differ: gates are partly open, so that all have a gradient
     noise = 0.01 * of_batch(learner, jax.random.key(4))
@@ -194,7 +194,7 @@ def test_the_actors_gradient_is_the_slow_losss():
         np.testing.assert_allclose(at(gradient, path)[index], slope, rtol=5e-3, atol=1e-7, err_msg=name)
 
 
-def test_both_steps_go_through_pytorchs_rmsprop_each_at_its_own_pace():
+def test_actor_and_critic_steps_follow_pytorchs_rmsprop_with_their_own_rates():
     state, batch, key = begun(), hand_made_batch(), jax.random.key(5)
     after, _ = compiled(IN_LEAPS, "update")(state, batch, key)
     by_critic, (advantages, _) = gradient_of(LEARNER, "critic_loss")(state.critic, state.target, batch)
@@ -213,7 +213,7 @@ def test_both_steps_go_through_pytorchs_rmsprop_each_at_its_own_pace():
             np.testing.assert_allclose(np.asarray(new) - np.asarray(old), step, rtol=2e-2, atol=1e-6)
 
 
-def test_each_loss_moves_its_own_network_alone():
+def test_each_loss_trains_only_its_own_network():
     state, batch = begun(), hand_made_batch()
     noise = of_batch(LEARNER, jax.random.key(0))
 
@@ -233,7 +233,7 @@ def test_each_loss_moves_its_own_network_alone():
     assert by_each == {actors_loss: [True, False, False], critics_loss: [False, True, False]}
 
 
-def test_the_actor_learns_by_the_critic_from_before_its_step():
+def test_the_actor_uses_the_critic_from_before_its_update():
     state, batch, key = begun(), hand_made_batch(), jax.random.key(0)
     (ours, ours_said), (theirs, theirs_said) = (
         compiled(learner, "update")(state, batch, key) for learner in (LEARNER, IN_LEAPS)
@@ -242,7 +242,7 @@ def test_the_actor_learns_by_the_critic_from_before_its_step():
     jax.tree.map(np.testing.assert_array_equal, ours_said, theirs_said)
 
 
-def test_the_target_critic_is_copied_after_the_201st_update_first():
+def test_the_target_critic_is_first_copied_after_the_201st_update():
     state, batch = begun(), hand_made_batch()
     before = float(state.target[-1].bias[0])
     biases = []
@@ -255,7 +255,7 @@ def test_the_target_critic_is_copied_after_the_201st_update_first():
     assert target[200] == critic[200]
 
 
-def test_padding_has_no_say():
+def test_padding_has_no_effect():
     state = begun()
     batch = hand_made_batch(0)
     mixed = with_padding_of(batch, hand_made_batch(7))
@@ -265,7 +265,7 @@ def test_padding_has_no_say():
     jax.tree.map(np.testing.assert_array_equal, our_metrics, their_metrics)
 
 
-def test_the_same_key_repeats_an_update_and_another_opens_other_gates():
+def test_the_same_key_gives_the_same_update_and_another_key_other_gates():
     state, batch, update = begun(), hand_made_batch(), compiled(LEARNER, "update")
     first, again, other = (update(state, batch, jax.random.key(seed))[1] for seed in (0, 0, 1))
     assert first["listening"] == again["listening"] != other["listening"]
@@ -287,20 +287,20 @@ def logits_with(learner, actor, codes, noise):
     return np.asarray(compiled(learner, "decide")(actor, hidden, jnp.broadcast_to(noise, shape))[0])
 
 
-def test_open_gates_carry_what_a_teammate_sees():
+def test_open_gates_transmit_a_teammates_observation():
     actor = begun().actor
     before, after = (logits_with(LEARNER, actor, codes, ALL_OPEN) for codes in codes_and_changed())
     assert (np.abs(before - after).max(axis=-1) > 1e-4).all()
 
 
-def test_shut_gates_carry_nothing():
+def test_closed_gates_transmit_nothing():
     actor = begun().actor
     before, after = (logits_with(LEARNER, actor, codes, ALL_SHUT) for codes in codes_and_changed())
     np.testing.assert_array_equal(before[:-1], after[:-1])
     assert (np.abs(before[-1] - after[-1]).max(axis=-1) > 1e-4).all()  # its own observation changed
 
 
-def test_who_is_alone_hears_nothing():
+def test_a_single_agent_receives_no_messages():
     state, batch = begun(ALONE), hand_made_batch(agents=1)
     heard = listen(state.actor.attention, jnp.ones((1, 5, 7)), ALONE.noise(jax.random.key(0), 5))
     assert heard.messages.tolist() == np.zeros((1, 5, 4)).tolist()
@@ -312,7 +312,7 @@ def test_who_is_alone_hears_nothing():
     jax.tree.map(np.testing.assert_array_equal, again, same)  # without teammates there are no random gates
 
 
-def test_acting_step_by_step_is_what_learning_unrolls():
+def test_acting_step_by_step_matches_the_unrolled_network():
     learner, actor, batch = LEARNER, begun().actor, hand_made_batch()
     act, decide = compiled(learner, "act"), compiled(learner, "decide")
     unrolled = compiled(learner, "remember")(actor, batch).reshape(AGENTS, STEPS, EPISODES, -1)
@@ -327,11 +327,11 @@ def test_acting_step_by_step_is_what_learning_unrolls():
         last_actions = batch.actions[:, :, step].astype(jnp.int32)
 
 
-def test_teammates_are_all_others_in_ascending_order():
+def test_teammates_are_listed_in_ascending_order():
     assert teammates(3).T.tolist() == [[1, 2], [0, 2], [0, 1]]
 
 
-def test_its_scores_are_logits_and_it_keeps_no_episodes():
+def test_ga_comm_is_on_policy_with_logits_as_scores():
     learner = GAComm(SPEC)
     assert learner.is_on_policy
     assert learner.scores is Scores.LOGITS
@@ -340,7 +340,7 @@ def test_its_scores_are_logits_and_it_keeps_no_episodes():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-def test_a_policy_mixed_with_the_uniform_one_has_a_gradient_however_small_a_probability_is(epsilon):
+def test_a_policy_mixed_with_the_uniform_one_has_a_finite_gradient(epsilon):
     logits = np.array([0.5, -1.0, -300.0], np.float32)  # the last probability underflows
     mixed = mixed_log_policy(jnp.asarray(logits), epsilon)
     expected = (1 - epsilon) * softmax(logits.astype(np.float64)) + epsilon / 3

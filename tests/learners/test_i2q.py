@@ -101,7 +101,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_losses_equal_the_slow_ones(variant):
+def test_the_losses_match_the_slow_reference(variant):
     spec, settings = VARIANTS[variant]
     learner = I2Q(spec, **SIZED, **settings)
     state, batch = begun(learner), played(agents=spec.num_agents)
@@ -116,7 +116,7 @@ def test_the_losses_equal_the_slow_ones(variant):
         np.testing.assert_allclose(value, [each[name] for each in slow], rtol=1e-4, err_msg=name)
 
 
-def test_steps_are_the_slow_losses_gradients_clipped_by_one_norm_of_all_agents_for_each_kind_of_network():
+def test_steps_follow_the_slow_gradients_clipped_per_kind_of_network_over_all_agents():
     learner = I2Q(SPEC, **SIZED)
     state, batch = begun(learner, 1), played(1)
     after, metrics = compiled(learner)(state, batch)
@@ -144,7 +144,7 @@ def test_steps_are_the_slow_losses_gradients_clipped_by_one_norm_of_all_agents_f
 
 Q, PAIR, V = I2QNetworks._fields
 # Which networks' gradients change if the given weights change. Online weights change only their own network's gradient:
-# a loss that also moved another online network would make that network's gradient depend on both.
+# a loss that also trained another online network would make that network's gradient depend on both.
 LISTENERS = {
     ("online", Q): {Q},  # the others read the target network's memory
     ("online", PAIR): {PAIR},
@@ -156,7 +156,7 @@ LISTENERS = {
 
 
 @pytest.mark.parametrize(("side", "kind"), LISTENERS)
-def test_weights_have_a_say_in_these_networks_steps_alone(side, kind):
+def test_weights_affect_only_the_expected_networks_gradients(side, kind):
     learner = I2Q(SPEC, **SIZED)
     state, other, batch = begun(learner), begun(learner, 9), played()
     networks, new = getattr(state, side), getattr(other, side)
@@ -167,7 +167,7 @@ def test_weights_have_a_say_in_these_networks_steps_alone(side, kind):
     assert listeners == LISTENERS[side, kind]
 
 
-def test_memories_are_read_below_the_target_networks_head():
+def test_state_and_pair_values_read_the_target_networks_memory_below_its_head():
     learner = I2Q(SPEC, **SIZED)
     state, batch = begun(learner), played()
     acting = state.target.action_value
@@ -179,7 +179,7 @@ def test_memories_are_read_below_the_target_networks_head():
     assert [is_same(*pair) for pair in zip(ours, theirs, strict=True)] == [False, True, True]
 
 
-def test_targets_of_all_three_are_copied_when_due():
+def test_targets_of_all_three_networks_are_copied_when_due():
     learner = I2Q(SPEC, **SIZED)
     state, batch, copied = begun(learner), played(), []
     for number in range(1, 7):
@@ -193,7 +193,7 @@ def test_targets_of_all_three_are_copied_when_due():
     assert int(state.num_updates) == 6
 
 
-def test_agents_learn_from_their_own_episodes_only():
+def test_agents_learn_only_from_their_own_episodes():
     learner = I2Q(SPEC, **SIZED)
     state, batch = begun(learner), played(0)
     changed = with_episodes_of(batch, played(7), agent=0)
@@ -203,13 +203,13 @@ def test_agents_learn_from_their_own_episodes_only():
         assert (ours[name] == theirs[name]).tolist() == [False, True, True], name
 
 
-def test_padding_has_no_say():
+def test_padding_has_no_effect():
     learner = I2Q(SPEC, **SIZED)
     state, batch = begun(learner), played()
     assert is_same(compiled(learner)(state, batch), compiled(learner)(state, with_padding_of(batch, played(7))))
 
 
-def test_defaults_are_the_papers_and_else_the_methods_own():
+def test_defaults_are_those_of_the_paper_or_of_i2q_itself():
     learner = I2Q(SPEC)
     assert (learner.expectile, learner.ideal_weight, learner.discount) == (0.52, 0.2, 0.99)
     assert learner.target_every_updates == 200

@@ -33,7 +33,7 @@ class TalkingActorCritic(Learner):
 
     def begin(self, parameters, key, codes):
         del parameters
-        return jax.random.normal(key, codes.shape[:2])  # a memory of the learner's own kind
+        return jax.random.normal(key, codes.shape[:2])  # memory can be of any type
 
     def act(self, parameters, memory, codes, last_actions, key):
         del last_actions, key
@@ -50,7 +50,7 @@ class TalkingActorCritic(Learner):
         return state | {"critic": state["critic"] - 0.01 * gradient, "seen": seen}, {"critic_loss": loss}
 
 
-def test_an_on_policy_learner_gets_the_episodes_just_played_once():
+def test_an_on_policy_learner_gets_each_new_episode_once():
     learner = TalkingActorCritic(TeamSpec.of(WORLD))
     trainer = Trainer(world=WORLD, learner=learner, num_envs=3, warmup_steps=10**6)
     state, report = trainer.run(trainer.init(0), 5)
@@ -62,7 +62,7 @@ def test_an_on_policy_learner_gets_the_episodes_just_played_once():
     np.testing.assert_array_equal(report.num_steps.shape, (5, 3))
 
 
-def test_its_policy_can_be_evaluated():
+def test_the_policy_of_an_on_policy_learner_can_be_evaluated():
     learner = TalkingActorCritic(TeamSpec.of(WORLD))
     trainer = Trainer(world=WORLD, learner=learner, num_envs=3)
     state = trainer.init(1)

@@ -55,7 +55,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_loss_equals_the_slow_one(variant):
+def test_the_loss_matches_the_slow_reference(variant):
     learner = IQL(SPEC, hidden_size=7, **VARIANTS[variant])
     state = learner.init(jax.random.key(0))
     state = state._replace(target=learner.networks.init(jax.random.key(1)))
@@ -72,7 +72,7 @@ def test_the_loss_equals_the_slow_one(variant):
     np.testing.assert_allclose(metrics["loss"], [np.mean(slow)] if shared else slow, rtol=1e-4)
 
 
-def test_a_step_is_the_slow_losss_gradient_through_pytorchs_rmsprop():
+def test_a_step_follows_the_slow_gradient_with_pytorchs_rmsprop():
     # ε is this large because otherwise clipping would not change the first step
     learner = IQL(SPEC, hidden_size=4, optimiser=RMSprop(learning_rate=0.01, epsilon=1e-3, max_gradient_norm=0.05))
     state = learner.init(jax.random.key(3))
@@ -96,7 +96,7 @@ def test_a_step_is_the_slow_losss_gradient_through_pytorchs_rmsprop():
         np.testing.assert_allclose(moved, expected, rtol=2e-2)
 
 
-def test_padding_has_no_say():
+def test_padding_has_no_effect():
     learner = IQL(SPEC, hidden_size=8)
     state = learner.init(jax.random.key(0))
     batch = hand_made_batch(0)
@@ -107,7 +107,7 @@ def test_padding_has_no_say():
         np.testing.assert_array_equal(left, right)
 
 
-def test_separate_agents_learn_from_their_own_episodes_only():
+def test_separate_agents_learn_only_from_their_own_episodes():
     learner = IQL(SPEC, hidden_size=8)
     state = learner.init(jax.random.key(0))
     batch, other = hand_made_batch(0), hand_made_batch(7)
@@ -117,7 +117,7 @@ def test_separate_agents_learn_from_their_own_episodes_only():
     assert [bool((ours[agent] == theirs[agent]).all()) for agent in range(AGENTS)] == [True, False, True]
 
 
-def test_targets_are_copied_after_the_201st_update_first():
+def test_targets_are_first_copied_after_the_201st_update():
     learner = IQL(SPEC, hidden_size=3)
     batch = hand_made_batch()
 
@@ -133,7 +133,7 @@ def test_targets_are_copied_after_the_201st_update_first():
     assert target[200] == online[200]
 
 
-def test_one_agent_is_a_team():
+def test_a_team_of_one_agent_can_learn():
     spec = TeamSpec(1, ACTIONS, SPEC.observation_scale)
     learner = IQL(spec, hidden_size=5)
     state, metrics = learner.update(learner.init(jax.random.key(0)), hand_made_batch(agents=1), jax.random.key(0))
@@ -141,7 +141,7 @@ def test_one_agent_is_a_team():
     assert int(state.num_updates) == 1
 
 
-def test_the_equations_by_hand():
+def test_the_equations_match_values_worked_out_by_hand():
     assert td.step_mask(jnp.array([1, 3]), 3).T.tolist() == [[1, 0, 0], [1, 1, 1]]
     num_steps, terminated = jnp.array([2, 3]), jnp.array([True, False])
     as_paper = td.continues(num_steps, terminated, 3, bootstrap_time_limit=False)

@@ -105,7 +105,7 @@ def chances_slowly(learner, policy, batch, episode):
 
 
 def strategies_slowly(learner, policy, batch, weighed_by):
-    """REINFORCE on whole episodes, weighted by how much likelier their strategy is now than when it was drawn."""
+    """REINFORCE on whole episodes, weighted by how much more likely their strategy is now than when it was drawn."""
     played = enumerate(batch.num_steps.tolist())
     returns = [np.sum(batch.rewards[:, episode, :length], dtype=np.float64) for episode, length in played]
     terms, entropies = [], []
@@ -147,7 +147,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("learner", VARIANTS.values(), ids=VARIANTS)
-def test_the_losses_equal_the_slow_ones(learner):
+def test_the_losses_match_the_slow_reference(learner):
     state, batch = begun(learner), strategic_batch(agents=learner.spec.num_agents)
     whole, metrics = compiled(learner, "loss")(state.online, state.target, batch)
     networks = as_float64(state.online), as_float64(state.target)
@@ -167,7 +167,7 @@ def test_an_update_reports_the_slow_losses():
         np.testing.assert_allclose(metrics[name], value, rtol=1e-4, err_msg=name)
 
 
-def test_importance_is_bounded():
+def test_importance_weights_are_bounded():
     batch, policy = as_arrays(strategic_batch()), policy_of(begun(LEARNER))
     assert chances_slowly(LEARNER, policy, batch, 1)[0] / 0.001 > LEARNER.max_importance
     bounded, free = (
@@ -197,7 +197,7 @@ PARTS = {
 STEPPED_TOGETHER = [(["agents", "mixer", "discriminator"], OF_VALUES), (["strategy policy"], OF_STRATEGIES)]
 
 
-def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_values_and_another_for_strategies():
+def test_a_step_follows_the_slow_gradient_with_separate_norms_for_values_and_strategies():
     state, batch = begun(LEARNER, 3), strategic_batch(1)
     after, metrics = updated(LEARNER, state, batch)
     online, target = as_float64(state.online), as_float64(state.target)
@@ -257,7 +257,7 @@ def slowly_by_strategies(*arguments):
     ],
     ids=["td", "guess", "strategies"],
 )
-def test_each_loss_moves_what_it_should_and_nothing_else(loss, slow_loss, expected):
+def test_each_loss_trains_only_the_networks_it_should(loss, slow_loss, expected):
     state, batch = begun(LEARNER), strategic_batch()
     gradient, of_target = jax.jit(jax.grad(loss, argnums=(0, 1)))(state.online, state.target, batch)
     assert [name for name, part in PARTS.items() if total(part(gradient)) > 0] == expected
@@ -270,7 +270,7 @@ def test_each_loss_moves_what_it_should_and_nothing_else(loss, slow_loss, expect
         np.testing.assert_allclose(along(as_float64(gradient), direction), steepness, rtol=1e-3, err_msg=name)
 
 
-def test_targets_follow_in_jumps_when_these_are_due():
+def test_targets_are_copied_when_due():
     assert updates_that_change_targets(LEARNER, strategic_batch(), 4) == [3]
 
 
@@ -297,14 +297,14 @@ def test_the_team_learns_which_strategies_pay():
     assert after[0] > 0.9
 
 
-def test_strategies_that_pay_alike_become_alike_in_chances():
+def test_strategies_with_equal_returns_become_equally_likely():
     batch = with_one_start(strategic_batch())
     before, after = chances_after(batch._replace(rewards=jnp.zeros_like(batch.rewards)), 40)
     assert np.ptp(before) > 0.1
     assert np.ptp(after) < 0.5 * np.ptp(before)
 
 
-def test_a_strategy_goes_with_its_own_episode():
+def test_each_episode_is_learned_with_its_own_strategy():
     # in the released code, only 4 of 128 rows of a batch get the strategy that was played
     batch, actor = strategic_batch(), begun(LEARNER).online.agents
     changed = batch._replace(notes=batch.notes._replace(strategy=batch.notes.strategy.at[2].set(0)))
@@ -318,7 +318,7 @@ def in_order(batch, order):
     return map_episodes(lambda axis, leaf: jnp.take(leaf, jnp.array(order), axis), batch)
 
 
-def test_the_order_of_episodes_does_not_matter_as_long_as_their_notes_go_along():
+def test_the_order_of_episodes_does_not_matter_if_their_notes_move_with_them():
     state, batch, loss = begun(LEARNER), strategic_batch(), compiled(LEARNER, "loss")
     permuted = in_order(batch, [2, 0, 3, 1])
     together, along_with, left_behind = (
@@ -330,7 +330,7 @@ def test_the_order_of_episodes_does_not_matter_as_long_as_their_notes_go_along()
         assert abs(left_behind[name] - together[name]) > 1e-3, name
 
 
-def test_a_discriminator_that_is_sure_and_right_has_nothing_to_lose():
+def test_a_discriminator_that_is_certain_and_right_has_no_loss():
     # with softmax applied twice, as in the released code, a guess among three costs at least log(1 + 2/e) = 0.55
     (gru, (first, last)), batch = begun(LEARNER).online.discriminator, strategic_batch()
     sure_of_1 = Linear(jnp.zeros_like(last.weights), jnp.array([0.0, 50.0, 0.0]))
@@ -342,7 +342,7 @@ def test_a_discriminator_that_is_sure_and_right_has_nothing_to_lose():
     assert costs == [(0.0, 1.0), (50.0, 0.0)]
 
 
-def test_padding_has_no_say():
+def test_padding_has_no_effect():
     batch = strategic_batch(0)
     batches = (batch, with_padding_of(batch, strategic_batch(7)))
     ours, theirs = (updated(LEARNER, begun(LEARNER), each) for each in batches)
@@ -358,7 +358,7 @@ def memory_at_first(seed=0):
     return compiled(LEARNER, "begin")(begun(LEARNER).online.agents, jax.random.key(seed), codes)
 
 
-def test_a_team_draws_its_strategies_by_what_it_sees_at_first():
+def test_a_team_draws_its_strategy_given_its_first_observations():
     batch, policy = as_arrays(hand_made_batch()), policy_of(begun(LEARNER))
     notes = LEARNER.notes(memory_at_first())
     for episode in range(EPISODES):
@@ -380,7 +380,7 @@ def test_all_agents_of_a_team_follow_one_strategy():
         np.testing.assert_array_equal(drawn, np.broadcast_to(kept, (AGENTS, ENVS * EPISODES)))
 
 
-def test_acting_step_by_step_is_what_learning_unrolls():
+def test_acting_step_by_step_matches_the_unrolled_network():
     actor, batch = begun(LEARNER).online.agents, strategic_batch()
     memory = jax.tree.map(lambda leaf: leaf[:, :EPISODES], memory_at_first())
     memory = memory._replace(strategy=jnp.tile(batch.notes.strategy[None], (AGENTS, 1)))
@@ -389,6 +389,6 @@ def test_acting_step_by_step_is_what_learning_unrolls():
     np.testing.assert_allclose(acted, unrolled[:, :-1], atol=1e-5)
 
 
-def test_separate_weights_are_refused_with_one_sentence():
+def test_separate_weights_are_refused():
     with pytest.raises(UsageError, match=r"^maven has one network for all agents: [^.]+\.$"):
         MAVEN(SPEC, weights=Weights.SEPARATE)

@@ -40,30 +40,30 @@ def test_adam_corrects_the_bias_of_its_first_steps():
     assert steps(Adam(learning_rate=0.1), (3.0, -1.0)) == pytest.approx(expected, rel=1e-4)
 
 
-def test_gradients_are_clipped_before_anything_else():
+def test_gradients_are_clipped_first():
     assert steps(RMSprop(epsilon=1.0, max_gradient_norm=0.5), (8.0,)) == steps(RMSprop(epsilon=1.0), (0.5,))
 
 
-def test_a_learning_rate_falls_in_equal_parts_and_then_stays():
+def test_the_learning_rate_decays_linearly_and_then_stays_constant():
     falling = Adam(learning_rate=0.1, final_share=0.2, anneal_updates=4)
     sizes = [-step for step in steps(falling, [1.0] * 6)]  # for a constant gradient, Adam's step is the learning rate
     assert sizes == pytest.approx([0.1, 0.08, 0.06, 0.04, 0.02, 0.02], rel=1e-4)
 
 
-def test_a_rate_that_stays_leaves_the_optimisers_state_as_it_was():
+def test_a_constant_rate_adds_nothing_to_the_optimisers_state():
     """A schedule adds an update count to the state; the paper's optimiser has none."""
     states = [jax.tree.leaves(each.transformation().init(jnp.zeros(()))) for each in
               (RMSprop(), RMSprop(final_share=1.0, anneal_updates=9), RMSprop(final_share=0.5))]  # fmt: skip
     assert len(states[0]) == len(states[1]) < len(states[2])
 
 
-def test_kinds_keep_what_they_have_in_common():
+def test_changing_the_optimiser_keeps_common_settings():
     rmsprop = RMSprop(learning_rate=0.3, decay=0.5, max_gradient_norm=2.0)
     assert OptimiserKind.ADAM.like(rmsprop, final_share=0.1) == Adam(0.3, 2.0, 0.1)
     assert OptimiserKind.RMSPROP.like(rmsprop, learning_rate=0.4) == RMSprop(0.4, 2.0, decay=0.5)
 
 
-def test_a_run_has_the_optimiser_that_it_asks_for():
+def test_a_run_has_the_configured_optimiser():
     config = TrainConfig(optimiser="adam", learning_rate=1e-3, learning_rate_end=0.1, episodes=4_000)
     assert config.trainer().learner.optimiser == Adam(1e-3, 10.0, 0.1, 4_000)
     papers = TrainConfig(preset="paper").trainer().learner.optimiser
@@ -71,12 +71,12 @@ def test_a_run_has_the_optimiser_that_it_asks_for():
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
-def test_a_rate_that_rises_is_refused(share):
+def test_an_invalid_final_learning_rate_is_refused(share):
     with pytest.raises(UsageError, match="learning_rate_end must"):
         TrainConfig(learning_rate_end=share)
 
 
-def test_an_average_reaches_back_over_a_tenth_of_all_updates():
+def test_the_average_spans_a_tenth_of_all_updates_up_to_a_bound():
     old, new = jnp.asarray(0.0), jnp.asarray(1.0)
     assert float(averaged_after(old, new, jnp.asarray(0))) == 1.0  # nothing to average yet
     assert float(averaged_after(old, new, jnp.asarray(1_000))) == pytest.approx(1 / 100)
@@ -84,7 +84,7 @@ def test_an_average_reaches_back_over_a_tenth_of_all_updates():
 
 
 @pytest.mark.parametrize("kind", [IQL, QMIX])
-def test_averaged_weights_are_evaluated_and_the_newest_learn_and_act(kind):
+def test_averaged_weights_are_evaluated_and_the_newest_weights_learn_and_act(kind):
     learner = kind(SPEC, hidden_size=3, averages_weights=True)
     plain = kind(SPEC, hidden_size=3)
     state, other = learner.init(jax.random.key(0)), plain.init(jax.random.key(0))

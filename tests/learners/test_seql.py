@@ -130,7 +130,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_losses_equal_the_slow_ones(variant):
+def test_the_losses_match_the_slow_reference(variant):
     spec, settings = VARIANTS[variant]
     learner = SEQL(spec, **SETTINGS, **settings)
     state, batch = begun(learner), played(agents=spec.num_agents)
@@ -143,7 +143,7 @@ def test_the_losses_equal_the_slow_ones(variant):
     np.testing.assert_allclose(metrics["others_loss"], [of_others for _, of_others in slow], rtol=1e-4)
 
 
-def test_a_step_is_the_slow_losss_gradient_clipped_by_the_agents_own_norm():
+def test_a_step_follows_the_slow_gradient_clipped_by_the_agents_own_norm():
     learner = SEQL(SPEC, **SETTINGS, **VARIANTS["others count less"][1])
     state, batch, agent = begun(learner, 3), played(1), 1
     after, metrics = compiled(learner)(state, batch)
@@ -159,7 +159,7 @@ def test_a_step_is_the_slow_losss_gradient_clipped_by_the_agents_own_norm():
 
 
 @pytest.mark.parametrize("others_weight", [1.0, 0.0])
-def test_everybodys_episodes_teach_everybody_as_far_as_others_count(others_weight):
+def test_all_agents_learn_from_all_episodes_unless_others_weight_is_zero(others_weight):
     learner = SEQL(SPEC, others_weight=others_weight, **SETTINGS)
     state, batch, other = begun(learner), played(0), played(7)
     ours, our_metrics = compiled(learner)(state, batch)
@@ -171,7 +171,7 @@ def test_everybodys_episodes_teach_everybody_as_far_as_others_count(others_weigh
         assert moves == learns
 
 
-def test_episodes_are_shared_and_networks_are_not():
+def test_agents_share_episodes_but_not_networks():
     learner = SEQL(SPEC, **SETTINGS)
     state, other, batch = begun(learner), begun(learner, 5), played()
     online, target = jax.tree.map(lambda mine, new: np.stack([mine[0], new[1], mine[2]]), state[:2], other[:2])
@@ -182,7 +182,7 @@ def test_episodes_are_shared_and_networks_are_not():
         assert is_same(network(ours.online, agent), network(theirs.online, agent))
 
 
-def test_where_others_do_not_count_it_is_iql():
+def test_with_others_weight_zero_seql_equals_iql():
     iql, seql = IQL(SPEC, **SETTINGS), SEQL(SPEC, others_weight=0.0, **SETTINGS)
     by_iql = by_seql = begun(iql)
     for number in range(4):  # targets are copied after the third
@@ -196,14 +196,14 @@ def test_where_others_do_not_count_it_is_iql():
             np.testing.assert_allclose(seql_metrics[name], value, rtol=1e-6, err_msg=name)
 
 
-def test_padding_has_no_say():
+def test_padding_has_no_effect():
     learner = SEQL(SPEC, **SETTINGS)
     state, batch = begun(learner), played(0)
     mixed = with_padding_of(batch, played(7))
     assert is_same(compiled(learner)(state, batch), compiled(learner)(state, mixed))
 
 
-def test_shared_weights_are_refused_in_a_sentence():
+def test_shared_weights_are_refused_in_one_sentence():
     with pytest.raises(UsageError, match=r"choose --weights separate, or --method iql\.$") as error:
         SEQL(SPEC, weights=Weights.SHARED)
     said = str(error.value)
@@ -211,5 +211,5 @@ def test_shared_weights_are_refused_in_a_sentence():
     assert said.count(". ") == 0
 
 
-def test_the_others_count_as_much_as_oneself_by_default():
+def test_by_default_the_other_agents_episodes_count_fully():
     assert SEQL(SPEC).others_weight == 1.0

@@ -84,7 +84,7 @@ def played(targets, num_steps):
 @pytest.mark.parametrize("kind", Target)
 @given(situation=situations(), trace_decay=st.sampled_from([0.0, 0.7, 1.0]), bootstrap=st.booleans())
 @settings(max_examples=40)
-def test_targets_equal_the_slow_ones(kind, situation, trace_decay, bootstrap):
+def test_targets_match_the_slow_reference(kind, situation, trace_decay, bootstrap):
     learner = learner_of(kind, trace_decay, bootstrap_time_limit=bootstrap)
     fast = targets_of(learner, *situation)
     slow = slowly(kind, *situation, trace_decay, 0.9, bootstrap)
@@ -94,7 +94,7 @@ def test_targets_equal_the_slow_ones(kind, situation, trace_decay, bootstrap):
 @pytest.mark.parametrize("kind", [Target.WATKINS, Target.OPTIMISTIC])
 @given(situation=situations())
 @settings(max_examples=20)
-def test_without_a_trace_they_are_one_step_targets(kind, situation):
+def test_without_a_trace_targets_are_one_step_targets(kind, situation):
     one_step = targets_of(learner_of(Target.ONE_STEP), *situation)
     traceless = targets_of(learner_of(kind, 0.0), *situation)
     np.testing.assert_allclose(played(traceless, situation[3]), played(one_step, situation[3]), rtol=1e-6)
@@ -103,7 +103,7 @@ def test_without_a_trace_they_are_one_step_targets(kind, situation):
 @pytest.mark.parametrize("kind", [Target.WATKINS, Target.OPTIMISTIC])
 @given(situation=situations())
 @settings(max_examples=20)
-def test_a_greedy_episode_with_the_whole_trace_is_its_discounted_return(kind, situation):
+def test_the_target_of_a_greedy_episode_with_full_trace_is_its_return(kind, situation):
     rewards, values, _, num_steps, terminated = situation
     everywhere = np.ones((STEPS, EPISODES), bool)
     targets = targets_of(learner_of(kind, 1.0), rewards, values, everywhere, num_steps, terminated)
@@ -114,7 +114,7 @@ def test_a_greedy_episode_with_the_whole_trace_is_its_discounted_return(kind, si
 
 @given(situation=situations(), trace_decay=st.sampled_from([0.0, 0.7, 1.0]))
 @settings(max_examples=40)
-def test_optimistic_targets_are_never_below_watkins(situation, trace_decay):
+def test_optimistic_targets_are_never_below_those_of_watkins(situation, trace_decay):
     hopeful, careful = (
         played(targets_of(learner_of(kind, trace_decay), *situation), situation[3])
         for kind in (Target.OPTIMISTIC, Target.WATKINS)
@@ -134,7 +134,7 @@ def test_padding_changes_nothing(kind, situation):
     np.testing.assert_array_equal(played(ours, num_steps), played(theirs, num_steps))
 
 
-def test_a_trace_by_hand():
+def test_traces_match_values_worked_out_by_hand():
     # one episode of three steps: −1, −1, then 10; γ = 1, λ = 0.5; the second action was not the best one
     rewards, values = jnp.array([[-1.0], [-1.0], [10.0]]), jnp.array([[2.0], [4.0], [0.0]])
     goes_on, mask = jnp.array([[1.0], [1.0], [0.0]]), step_mask(jnp.array([3]), 3)
@@ -146,7 +146,7 @@ def test_a_trace_by_hand():
     assert optimistic[:, 0].tolist() == [3.0, 6.0, 10.0]  # −1 + (2 + 6) / 2: the return 6 exceeds the value 2
 
 
-def test_what_follows_is_the_best_action_and_whether_it_was_taken():
+def test_following_best_finds_the_best_value_and_whether_it_was_taken():
     values = jnp.array([[[1.0, 5.0]], [[3.0, 2.0]], [[0.0, 1.0]]])
     actions = jnp.array([[0], [1], [1]])
     following = following_best(values, actions)
@@ -157,7 +157,7 @@ def test_what_follows_is_the_best_action_and_whether_it_was_taken():
     assert doubled.is_best[:2, 0].tolist() == [False, True]
 
 
-def test_the_whole_update_learns_towards_them():
+def test_an_update_learns_towards_the_targets():
     """With a long trace, a reward at the end of an episode moves the values of all its steps."""
     batch = episodes([STEPS], [True])._replace(rewards=jnp.zeros((1, 1, STEPS)).at[0, 0, -1].set(10.0))
     losses = {}
@@ -174,14 +174,14 @@ def test_the_whole_update_learns_towards_them():
 
 
 class Told(VDN):
-    """A team that is given action values in place of networks."""
+    """A team that gets its action values directly instead of from networks."""
 
     def action_values(self, agents, batch):
         del batch
         return agents
 
 
-def test_a_team_keeps_its_trace_only_where_everybody_did_what_is_best():
+def test_a_team_keeps_its_trace_only_if_every_agent_acts_greedily():
     learner = Told(TeamSpec(2, 2, (1.0,)), double_q=False)
     values = (
         jnp.zeros((2, 4, 1, 2)).at[:, :, :, 1].set(1.0)
@@ -201,7 +201,7 @@ def state_after(learner, num_updates):
     return learner.init(jax.random.key(0))._replace(num_updates=jnp.asarray(num_updates))
 
 
-def test_a_learner_settles_from_a_share_of_its_run_to_its_end():
+def test_a_learner_settles_gradually_after_a_share_of_its_run():
     learner = learner_of(Target.OPTIMISTIC, **SETTLING)
     settled = [float(learner.settled(state_after(learner, number))) for number in (0, 50, 75, 100, 120)]
     np.testing.assert_allclose(settled, [0, 0, 0.5, 1, 1])
@@ -218,7 +218,7 @@ def some_episodes(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_before_it_settles_it_is_optimistic_and_afterwards_it_is_watkins(seed):
+def test_settling_turns_optimistic_targets_into_those_of_watkins(seed):
     rewards, following, batch = some_episodes(seed)
     settling = learner_of(Target.OPTIMISTIC, **SETTLING | {"trace_tolerance": 0.0})
     for settled, kind in ((0.0, Target.OPTIMISTIC), (1.0, Target.WATKINS)):
@@ -227,7 +227,7 @@ def test_before_it_settles_it_is_optimistic_and_afterwards_it_is_watkins(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_once_settled_actions_nearly_as_good_as_the_best_keep_the_trace(seed):
+def test_after_settling_actions_almost_as_good_as_the_best_keep_the_trace(seed):
     rewards, following, batch = some_episodes(seed)
     settling = learner_of(Target.WATKINS, **SETTLING)
     for settled in (0.0, 0.4, 1.0):
@@ -236,7 +236,7 @@ def test_once_settled_actions_nearly_as_good_as_the_best_keep_the_trace(seed):
         np.testing.assert_array_equal(settling.targets(rewards, following, batch, jnp.asarray(settled)), expected)
 
 
-def test_how_far_an_action_falls_short_is_judged_by_whoever_chooses():
+def test_the_shortfall_is_measured_with_the_network_that_chooses():
     target_t, online_t = jnp.array([[[5.0, 0.0]]] * 2), jnp.array([[[0.9, 1.0]]] * 2)
     actions = jnp.array([[0], [0]])
     assert following_best(target_t, actions).shortfall[0, 0] == 0

@@ -67,7 +67,7 @@ def is_equal(ours, theirs):
     return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
 
 
-def test_a_team_begins_with_targets_like_its_networks_and_nothing_learned():
+def test_a_team_starts_with_targets_equal_to_its_networks():
     learner = LEARNERS["qmix"]
     first, handmade = compiled(learner, "init")(jax.random.key(0)), begun(learner)
     assert_equal_trees(first.target, first.online)
@@ -136,7 +136,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("method", METHODS)
-def test_the_loss_equals_the_slow_one(method, variant):
+def test_the_loss_matches_the_slow_reference(method, variant):
     spec, settings = VARIANTS[variant]
     learner = METHODS[method](spec, **settings)
     state, batch = begun(learner), hand_made_batch(agents=spec.num_agents)
@@ -159,7 +159,7 @@ def test_an_update_reports_the_slow_loss(learner):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_who_says_what_is_best_makes_a_difference(method):
+def test_double_q_changes_the_loss(method):
     ours, theirs = (METHODS[method](SPEC, double_q=double_q) for double_q in (True, False))
     online, target = map(as_float64, begun(ours)[:2])
     losses = [team_loss_slowly(learner, online, target, hand_made_batch())["loss"] for learner in (ours, theirs)]
@@ -219,7 +219,7 @@ OF_MIXER = {
 }
 
 
-def test_the_way_back_from_a_step_to_its_gradient():
+def test_the_gradient_can_be_recovered_from_a_step():
     gradient = np.array([-0.05, -1e-4, 0.0, 0.03])
     np.testing.assert_allclose(gradient_behind(clipped_step(gradient)), gradient)
 
@@ -233,7 +233,7 @@ def along(gradient, direction):
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_agents_and_mixer(learner):
+def test_a_step_follows_the_slow_gradient_with_one_norm_for_agents_and_mixer(learner):
     has_mixer = isinstance(learner, QMIX)
     state, batch = begun(learner, 3), hand_made_batch(1)
     after, metrics = updated(learner, state, batch)
@@ -258,7 +258,7 @@ def test_a_step_is_the_slow_losss_gradient_with_one_norm_for_agents_and_mixer(le
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_padding_has_no_say(learner):
+def test_padding_has_no_effect(learner):
     batch = hand_made_batch(0)
     batches = (batch, with_padding_of(batch, hand_made_batch(7)))
     ours, theirs = (updated(learner, begun(learner), each) for each in batches)
@@ -279,7 +279,7 @@ def updates_that_change_targets(learner, batch, num_updates):
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_targets_follow_in_jumps_when_these_are_due(learner):
+def test_targets_are_copied_when_due(learner):
     # every 2 updates as the paper's runs count them, where 200 means after the 201st, 401st, … update
     assert updates_that_change_targets(learner, hand_made_batch(), 6) == [3, 5]
 
@@ -298,7 +298,7 @@ def test_separate_agents_learn_from_each_others_rewards():
     assert [bool((ours[agent] == theirs[agent]).all()) for agent in range(AGENTS)] == [False] * AGENTS
 
 
-def test_alone_vdn_is_iql():
+def test_vdn_with_one_agent_equals_iql():
     learner, batch = METHODS["vdn"](ALONE, double_q=False), hand_made_batch(agents=1)
     whole = TargetMemory.WHOLE_EPISODE
     independent = IQL(ALONE, weights=Weights.SHARED, hidden_size=4, discount=0.9, target_memory=whole)
@@ -319,7 +319,7 @@ def values_while_acting(learner, parameters, memory, batch):
 
 
 @pytest.mark.parametrize("weights", Weights)
-def test_acting_step_by_step_is_what_learning_unrolls(weights):
+def test_acting_step_by_step_matches_the_unrolled_network(weights):
     learner, batch = METHODS["vdn"](SPEC, weights=weights), hand_made_batch()
     parameters = learner.parameters(begun(learner))
     memory = learner.begin(parameters, jax.random.key(0), batch.codes[:, :, 0])

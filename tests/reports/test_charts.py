@@ -1,4 +1,4 @@
-"""Charts draw exactly what the statistics say, with labels that can be read."""
+"""Charts show exactly the statistics, with readable labels."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def drawn(groups, name="evaluation_return"):
     return found
 
 
-def test_a_curve_is_the_band_of_its_groups_runs(groups):
+def test_a_curve_shows_the_mean_and_band_of_its_groups_runs(groups):
     line = lines_of(groups, "evaluation_return")[0]
     episodes, values = on_common_episodes([run.curve("evaluation_return") for run in groups[0].runs])
     np.testing.assert_array_equal(line.episodes, episodes)
@@ -54,7 +54,7 @@ def test_a_curve_is_the_band_of_its_groups_runs(groups):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_the_fast_way_to_a_curve_gives_what_the_slow_one_does(groups):
+def test_the_fast_curve_equals_the_slow_one(groups):
     run = groups[0].runs[0]
     for name in ("evaluation_return", "return", "nothing of the kind"):
         for fast, slow in zip(scalar_curve(run, name), run.curve(name), strict=True):
@@ -62,7 +62,7 @@ def test_the_fast_way_to_a_curve_gives_what_the_slow_one_does(groups):
             assert fast.dtype == slow.dtype
 
 
-def test_long_curves_are_thinned_to_evenly_spaced_points_with_both_ends():
+def test_long_curves_are_thinned_evenly_and_keep_both_ends():
     chosen = thinned(10_001, MOST_POINTS)
     assert len(chosen) == MOST_POINTS
     assert (chosen[0], chosen[-1]) == (0, 10_000)
@@ -70,7 +70,7 @@ def test_long_curves_are_thinned_to_evenly_spaced_points_with_both_ends():
     np.testing.assert_array_equal(thinned(30, MOST_POINTS), np.arange(30))
 
 
-def test_curves_that_a_page_does_not_open_with_get_fewer_points_the_more_runs_there_are():
+def test_curves_not_shown_at_first_get_fewer_points_the_more_runs_there_are():
     assert points_for_others(9, 15) == Points()
     assert points_for_others(100, 15).line < points_for_others(50, 15).line < MOST_POINTS
     assert points_for_others(1_000, 15).seed < points_for_others(100, 15).seed
@@ -88,7 +88,7 @@ def test_a_chart_is_well_formed_and_shows_each_group_once(groups):
     assert ends == ["CONS", "IQL"]
 
 
-def test_a_charts_points_lie_where_its_ticks_say(groups):
+def test_points_are_drawn_on_the_scale_of_the_ticks(groups):
     chart = drawn(groups)
     root = ElementTree.fromstring(str(svg(chart)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
     ticks = {float(each.text.replace("−", "-")): 1 - float(each.get("y").rstrip("%")) / 100
@@ -103,7 +103,7 @@ def test_a_charts_points_lie_where_its_ticks_say(groups):
         assert down == pytest.approx(1000 * (1 - share), abs=0.2)
 
 
-def test_a_chart_says_its_last_values_in_a_sentence(groups):
+def test_a_charts_description_states_its_last_values(groups):
     says = drawn(groups).charts[0].views["mean"].says
     line = lines_of(groups, "evaluation_return")[0]
     assert says.startswith("Return (greedy evaluation) on pgm-3ag, mean over seeds.")
@@ -111,7 +111,7 @@ def test_a_chart_says_its_last_values_in_a_sentence(groups):
     assert "at episode 2,000" in says
 
 
-def test_what_scripts_get_are_the_statistics_rounded_to_what_is_shown(groups):
+def test_scripts_get_the_statistics_rounded_to_the_decimals_shown(groups):
     chart = drawn(groups)
     data = json.loads(json.dumps(payload(chart), allow_nan=False))
     found = data["charts"][0]
@@ -131,7 +131,7 @@ def test_one_seed_has_a_line_and_no_band(tmp_path):
     assert 'class="band" d=""' in svg(chart)
 
 
-def test_values_that_are_not_numbers_break_a_curve_and_nothing_else(tmp_path):
+def test_nan_and_infinite_values_leave_gaps_in_a_curve(tmp_path):
     rows = evaluated([0.0, 1.0, 2.0, 3.0, 4.0])
     for row, loss in zip(rows, [1.0, math.nan, 2.0, math.inf, 3.0], strict=True):
         row["loss"] = loss
@@ -149,7 +149,7 @@ def test_paths_are_broken_at_gaps():
 
 
 @given(st.lists(numbers, min_size=1, max_size=20))
-def test_an_axis_holds_all_values_and_all_of_its_ticks(values):
+def test_an_axis_contains_all_values_and_all_ticks(values):
     axis = value_axis(values)
     assert axis.low <= min(values) <= max(values) <= axis.high
     assert axis.ticks
@@ -158,7 +158,7 @@ def test_an_axis_holds_all_values_and_all_of_its_ticks(values):
     assert len({label for _, label in axis.ticks}) == len(axis.ticks) <= 9
 
 
-def test_ticks_are_round_and_labelled_with_a_true_minus():
+def test_ticks_are_round_numbers_with_a_true_minus_sign():
     assert [label for _, label in value_axis([-14.0, 12.0]).ticks] == ["−15", "−10", "−5", "0", "5", "10"]
     assert [label for _, label in value_axis([0.0, 50_000.0]).ticks] == ["0", "10k", "20k", "30k", "40k", "50k"]
     assert [label for _, label in episode_axis(40_000, short_count).ticks] == ["0", "10k", "20k", "30k", "40k"]
@@ -167,19 +167,19 @@ def test_ticks_are_round_and_labelled_with_a_true_minus():
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
-def test_labels_keep_apart_in_their_order_and_inside(places):
+def test_labels_keep_their_distance_and_order_and_stay_inside(places):
     moved = spread(places, 0.1)
     assert sorted(moved) == [moved[index] for index in sorted(range(len(places)), key=lambda index: places[index])]
     assert all(-1e-9 <= each <= 1 + 1e-9 for each in moved)
     assert all(after - before >= 0.1 - 1e-9 for before, after in zip(sorted(moved), sorted(moved)[1:], strict=False))
 
 
-def test_labels_that_do_not_touch_stay_where_they_are_and_others_move_as_little_as_can_be():
+def test_only_overlapping_labels_move_and_as_little_as_possible():
     assert spread([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
     assert spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
 
 
-def test_decimals_tell_a_five_hundredth_of_the_range_apart():
+def test_decimals_resolve_a_five_hundredth_of_the_range():
     assert decimals_of_range(np.array([-14.0, 12.0])) == 2
     assert decimals_of_range(np.array([0.0, 50_000.0])) == 0
     assert decimals_of_range(np.array([math.nan])) == 0
@@ -187,7 +187,7 @@ def test_decimals_tell_a_five_hundredth_of_the_range_apart():
     assert all(isinstance(each, int) for each in rounded(np.array([2.7, 3.0]), 0))
 
 
-def test_lines_bear_their_names_unless_they_are_many_or_look_alike_when_cut(groups):
+def test_lines_are_labelled_unless_there_are_many_or_cut_labels_look_alike(groups):
     assert drawn(groups).has_end_labels
     long = ["CONS, exploration epsilon-greedy", "CONS, exploration epsilon-squared"]
     for labels in (long, [str(number) for number in range(9)]):
@@ -196,12 +196,12 @@ def test_lines_bear_their_names_unless_they_are_many_or_look_alike_when_cut(grou
         assert '<g class="ends" aria-hidden="true"></g>' in svg(cut)
 
 
-def test_a_long_label_is_cut_at_the_end_of_its_line():
+def test_a_long_end_label_is_cut():
     assert end_label("CONS") == "CONS"
     assert end_label("CONS, exploration epsilon-z-greedy") == "CONS, exploration eps…"
 
 
-def test_metrics_come_in_families_with_returns_first_and_lists_left_out(tmp_path):
+def test_metrics_are_ordered_by_family_with_returns_first_and_lists_left_out(tmp_path):
     rows = evaluated([0.0, 1.0], loss=1.0, requests=2.0, agent_returns=[1.0, 2.0], gold_mined=1.0, something_new=1.0)
     write_run(tmp_path / "a", rows=rows)
     metrics = metrics_of(read_runs([tmp_path]))
@@ -213,7 +213,7 @@ def test_metrics_come_in_families_with_returns_first_and_lists_left_out(tmp_path
 
 
 @pytest.mark.parametrize("num_labels", [1, 7, 20])
-def test_groups_stand_out_from_the_page_in_light_and_dark_and_no_two_look_alike(num_labels):
+def test_groups_have_distinct_styles_with_enough_contrast_in_light_and_dark(num_labels):
     styles = styles_of([f"variant {number}" for number in range(num_labels)])
     for style in styles:
         assert contrast(style.light, ON_LIGHT) >= 3.0
@@ -221,12 +221,12 @@ def test_groups_stand_out_from_the_page_in_light_and_dark_and_no_two_look_alike(
     assert len({(style.light, style.dash) for style in styles}) == num_labels
 
 
-def test_contrast_is_that_of_wcag():
+def test_contrast_follows_wcag():
     assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # as in any contrast checker
 
 
-def test_the_weight_of_negative_knowledge_is_equation_8():
+def test_the_weight_of_negative_knowledge_follows_equation_8():
     chart = weights_figure("weights").charts[0]
     for line, shape in zip(chart.lines, (0.0, 0.3, -0.5), strict=True):
         assert (line.episodes[0], line.episodes[-1]) == (5_000, 80_000)
@@ -235,7 +235,7 @@ def test_the_weight_of_negative_knowledge_is_equation_8():
     assert re.search(r"a = −0\.5", chart.views["value"].says)
 
 
-def test_seeds_have_their_own_lines_where_there_are_more_than_one(groups, tmp_path):
+def test_seeds_have_their_own_lines_if_there_are_several(groups, tmp_path):
     line = lines_of(groups, "evaluation_return")[1]
     assert line.seeds.seeds == (0, 1, 2, 3)
     assert line.seeds.every == 1
@@ -245,14 +245,14 @@ def test_seeds_have_their_own_lines_where_there_are_more_than_one(groups, tmp_pa
     assert lines_of(alone, "evaluation_return")[0].seeds is None
 
 
-def test_a_chart_with_seeds_has_room_for_all_of_them(groups):
+def test_the_axis_of_a_chart_with_seeds_contains_all_seeds(groups):
     view = drawn(groups).charts[0].views["mean"]
     lines = lines_of(groups, "evaluation_return")
     highest = max(line.seeds.values.max() for line in lines)
     assert view.frame.y.high < highest <= view.with_seeds.y.high  # the interval does not reach the best seed
 
 
-def test_lines_of_seeds_are_thinned_to_every_so_manieth_point_and_the_last(groups):
+def test_lines_of_seeds_keep_every_nth_point_and_the_last(groups):
     assert every_so_many(10, 4).tolist() == [0, 4, 8, 9]
     assert every_so_many(9, 4).tolist() == [0, 4, 8]
     (line,) = lines_of(groups[:1], "evaluation_return", Points(3, 2))
@@ -260,7 +260,7 @@ def test_lines_of_seeds_are_thinned_to_every_so_manieth_point_and_the_last(group
     assert line.seeds.values.shape == (4, 2)
 
 
-def test_over_steps_and_time_a_point_stands_where_its_seeds_were_on_average(tmp_path):
+def test_over_steps_and_time_points_are_at_the_average_of_their_seeds(tmp_path):
     for seed, seconds in ((0, 2.0), (1, 4.0)):
         rows = evaluated([0.0, 1.0, 2.0], steps=10 + seed)
         for row in rows[1:]:
@@ -274,7 +274,7 @@ def test_over_steps_and_time_a_point_stands_where_its_seeds_were_on_average(tmp_
     assert chart.x[Across.TIME].high == 6
 
 
-def test_an_axis_is_not_offered_where_some_rows_do_not_tell_it(tmp_path):
+def test_an_axis_is_not_offered_if_some_rows_lack_its_values(tmp_path):
     rows = evaluated([0.0, 1.0, 2.0])
     del rows[1]["seconds"]
     write_run(tmp_path / "a", rows=rows)
@@ -286,7 +286,7 @@ def test_an_axis_is_not_offered_where_some_rows_do_not_tell_it(tmp_path):
     assert figure_over_time.across is Across.EPISODES
 
 
-def test_time_has_ticks_in_the_unit_that_fits_it():
+def test_time_ticks_use_a_suitable_unit():
     assert [label for _, label in time_axis(90).ticks] == ["0", "30 s", "60 s", "90 s"]
     assert [label for _, label in time_axis(900).ticks] == ["0", "5 min", "10 min", "15 min"]
     assert [label for _, label in time_axis(6_400).ticks] == ["0", "30 min", "60 min", "90 min"]

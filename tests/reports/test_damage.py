@@ -52,7 +52,7 @@ def reported(root, capsys):
     return text_of(out.read_text(encoding="utf-8")), capsys.readouterr().err
 
 
-def test_a_damaged_row_is_said_and_those_after_it_are_read(root, capsys):
+def test_a_damaged_row_is_reported_and_later_rows_are_read(root, capsys):
     damage(root / "seed-0", 4, b'{"episode": 3000, "evaluation_ret')
     text, said = reported(root, capsys)
     note = "seed-0/metrics.jsonl: skipped line 4, which is not JSON; the other 9 rows were read."
@@ -65,7 +65,7 @@ def test_a_damaged_row_is_said_and_those_after_it_are_read(root, capsys):
     assert row.area.estimate == 4.5  # a straight line from 0 to 9, with or without one of its points
 
 
-def test_a_last_line_that_its_writer_left_half_written_is_passed_over_in_silence(root, capsys):
+def test_a_partial_last_line_is_skipped_silently(root, capsys):
     with (root / "seed-0" / "metrics.jsonl").open("ab") as file:
         file.write(b'{"episode": 10000, "evaluation_return": "\xc3')
     text, said = reported(root, capsys)
@@ -96,20 +96,20 @@ def test_a_last_line_that_its_writer_left_half_written_is_passed_over_in_silence
         ({"seconds": "1"}, "has seconds that are not a number"),
     ],
 )  # fmt: skip
-def test_every_row_that_cannot_be_used_is_named(root, content, what):
+def test_every_unusable_row_is_reported(root, content, what):
     damage(root / "seed-0", 4, content)
     run = read_run(root / "seed-0")
     assert run.faults == [(4, what)]
     assert len(run.rows) == 9
 
 
-def test_text_that_nobody_takes_for_a_number_and_nulls_are_no_damage(root):
+def test_text_and_nulls_in_non_numeric_columns_are_not_damage(root):
     for line in range(1, 11):
         damage(root / "seed-0", line, {"note": "a word", "of_each": [], "flag": None})
     assert read_run(root / "seed-0").faults == []
 
 
-def test_numbers_that_are_not_finite_leave_gaps_and_are_said(root, capsys):
+def test_non_finite_numbers_leave_gaps_and_are_reported(root, capsys):
     for line, value in ((4, math.nan), (5, math.inf), (6, 1e300), (7, 10**400)):
         damage(root / "seed-0", line, {"evaluation_return": value})
     damage(root / "seed-0", 4, {"loss": -math.inf})
@@ -124,7 +124,7 @@ def test_numbers_that_are_not_finite_leave_gaps_and_are_said(root, capsys):
     assert row.area.estimate == pytest.approx(4.5)
 
 
-def test_a_final_return_that_is_not_finite_is_in_no_mean_and_said(root, capsys):
+def test_a_non_finite_final_return_is_left_out_of_means_and_reported(root, capsys):
     (root / "seed-1" / "result.json").write_text('{"return": NaN, "gold_mined": Infinity}')
     text, said = reported(root, capsys)
     assert "seed-1/result.json: the final return is NaN or infinite; the run is left out of mean final returns." in said
@@ -143,7 +143,7 @@ def test_a_final_return_that_is_not_finite_is_in_no_mean_and_said(root, capsys):
     ],
     ids=["not UTF-8", "far too deep", "too deep", "a list", "not JSON"],
 )
-def test_a_run_with_a_file_that_cannot_be_read_is_left_out_and_named(root, name, content, what):
+def test_a_run_with_an_unreadable_file_is_left_out_and_reported(root, name, content, what):
     (root / "seed-1" / name).write_bytes(content)
     found = find_runs([root])
     assert [run.seed for run in found.runs] == [0]
@@ -152,7 +152,7 @@ def test_a_run_with_a_file_that_cannot_be_read_is_left_out_and_named(root, name,
         read_runs([root])
 
 
-def test_runs_that_were_left_out_are_on_the_page_and_beside_it(root, capsys):
+def test_runs_left_out_are_reported_on_the_page_and_in_the_terminal(root, capsys):
     (root / "seed-1" / "config.json").write_bytes(DEEP)
     text, said = reported(root, capsys)
     note = f"A run was left out: {root / 'seed-1' / 'config.json'} is nested too deeply: at most 50 levels of lists"
@@ -184,14 +184,14 @@ def test_runs_that_were_left_out_are_on_the_page_and_beside_it(root, capsys):
         ("failure.json", {"error": 7}, "error should be a string, not 7"),
     ],
 )
-def test_a_run_whose_files_hold_something_else_is_left_out_and_named(root, name, content, what):
+def test_a_run_with_invalid_contents_is_left_out_and_reported(root, name, content, what):
     (root / "seed-1" / name).write_text(json.dumps(content))
     found = find_runs([root])
     assert [run.seed for run in found.runs] == [0]
     assert found.left_out[0].startswith(f"{root / 'seed-1' / name} cannot be used: {what}")
 
 
-def test_files_with_odd_but_harmless_values_make_a_page(root):
+def test_odd_but_harmless_values_do_not_prevent_a_page(root):
     machine = {"cores": "two", "memory_gigabytes": "many", "processor": None}
     session = {"started": None, "versions": None, "machine": machine, "git": None, "command": None}
     (root / "seed-0" / "run.json").write_text(json.dumps({"label": None, "sessions": [session]}))
@@ -203,7 +203,7 @@ def test_files_with_odd_but_harmless_values_make_a_page(root):
     assert write_report(runs, root / "report.html").is_file()
 
 
-def test_nothing_but_runs_that_cannot_be_read_is_an_error(root):
+def test_it_is_an_error_if_no_run_can_be_read(root):
     for seed in range(2):
         (root / f"seed-{seed}" / "config.json").write_bytes(NOT_UTF8)
     with pytest.raises(
@@ -213,7 +213,7 @@ def test_nothing_but_runs_that_cannot_be_read_is_an_error(root):
         find_runs([root])
 
 
-def test_many_faults_are_counted_at_the_top_of_the_page_and_all_told_at_the_runs(tmp_path):
+def test_many_faults_are_shortened_at_the_top_and_listed_in_full_at_the_runs(tmp_path):
     for seed in range(9):
         run = write_run(tmp_path / "runs" / str(seed), seed=seed, rows=[0.0, 1.0, 2.0, 3.0, 4.0])
         for line in range(1, 6):
@@ -231,7 +231,7 @@ def test_many_faults_are_counted_at_the_top_of_the_page_and_all_told_at_the_runs
     assert text.count("metrics.jsonl: skipped line 1") == 9 + MOST_NOTES - 1
 
 
-def test_a_file_for_marl_eval_has_no_numbers_that_json_cannot_write(root):
+def test_non_finite_numbers_are_refused_in_a_file_for_marl_eval(root):
     damage(root / "seed-0", 4, {"evaluation_return": math.nan})
     with pytest.raises(UsageError, match=r"return of .*seed-0 is NaN or infinite somewhere"):
         write_marl_eval(grouped(read_runs([root])), root.parent / "runs.json")

@@ -57,7 +57,7 @@ def test_lines_are_the_means_over_seeds(groups):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("episodes", "return (greedy evaluation)")
 
 
-def test_bands_are_the_intervals_and_one_seed_has_none(groups):
+def test_bands_show_the_intervals_and_one_seed_has_none(groups):
     (axes,) = curves(groups).axes
     (drawn,) = axes.collections
     bounds = band([RETURNS["iql", 0], RETURNS["iql", 1]])
@@ -69,7 +69,7 @@ def test_bands_are_the_intervals_and_one_seed_has_none(groups):
     assert len(axes.get_lines()) == 2 + 2  # two means, and the edges of the one band
 
 
-def test_curves_are_of_finished_runs_where_there_are_any(tmp_path):
+def test_curves_use_only_finished_runs_if_there_are_any(tmp_path):
     write_run(tmp_path / "a", rows=[0.0, 2.0, 4.0])
     write_run(tmp_path / "b", seed=1, rows=[0.0, 8.0], result=None, episodes=2_000)
     figure = curves(grouped(read_runs([tmp_path])))
@@ -77,7 +77,7 @@ def test_curves_are_of_finished_runs_where_there_are_any(tmp_path):
     assert texts(figure) == "one seed · without 1 run that has not finished"
 
 
-def test_curves_of_unfinished_runs_end_where_the_first_of_them_ends(tmp_path):
+def test_curves_of_unfinished_runs_end_with_the_shortest_run(tmp_path):
     write_run(tmp_path / "a", rows=[0.0, 2.0, 4.0], result=None)
     write_run(tmp_path / "b", seed=1, rows=[0.0, 8.0], result=None, episodes=2_000)
     figure = curves(grouped(read_runs([tmp_path])))
@@ -93,7 +93,7 @@ def test_failed_runs_are_not_drawn(tmp_path):
     assert texts(figure) == "one seed · not finished: IQL · without 1 run that has not finished"
 
 
-def test_groups_of_one_name_are_told_apart(tmp_path):
+def test_groups_with_the_same_name_get_distinct_labels(tmp_path):
     for size in (32, 64):
         write_run(tmp_path / str(size), label="CONS", hidden_size=size)
     (axes,) = study_figure(grouped(read_runs([tmp_path])), STUDY).axes
@@ -102,17 +102,17 @@ def test_groups_of_one_name_are_told_apart(tmp_path):
     assert len({line.get_color() for line in lines.values()}) == 2
 
 
-def test_the_note_says_who_has_fewer_seeds(groups):
+def test_the_note_names_groups_with_fewer_seeds(groups):
     assert texts(curves(groups)) == "means over 2 seeds (CONS 1), 95 % bootstrap intervals"
 
 
-def test_budgets_are_of_those_who_ask(groups):
+def test_budgets_are_drawn_only_for_methods_that_share(groups):
     (axes,) = curves(groups, "budget_used").axes
     assert list(labelled_lines(axes)) == ["CONS"]
     assert axes.get_ylim()[0] == 0
 
 
-def test_bars_are_the_means_of_the_counters_with_their_intervals(groups):
+def test_bars_show_the_means_of_counters_with_intervals_and_seeds(groups):
     figure = counters_figure({"pgm-3ag": groups}, "A title", strokes_of(["IQL", "CONS"]))
     (axes,) = figure.axes
     heights = {bars.get_label(): bar.get_height() for bars in axes.containers for bar in bars}
@@ -124,7 +124,7 @@ def test_bars_are_the_means_of_the_counters_with_their_intervals(groups):
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["gold mined"]
 
 
-def test_items_are_shares_of_what_there_is(tmp_path):
+def test_items_are_shown_as_shares_of_their_maximum(tmp_path):
     result = {"return": 1.0, "opened": 6.0, "yellow_opened": 1.5, "red_opened": 4.5, "coins_taken": 0.75,
               "treasures_taken": 0.5}  # fmt: skip
     write_run(tmp_path / "a", env="ft", result=result)
@@ -133,7 +133,7 @@ def test_items_are_shares_of_what_there_is(tmp_path):
     assert [bar.get_height() for bar in bars] == [0.5, 0.75, 0.25, 0.5]  # of 3, 6, 3 and 1
 
 
-def test_the_weights_are_those_of_equation_8():
+def test_the_weights_follow_equation_8():
     lines = labelled_lines(weights_figure("h").axes[0])
     at = {label: dict(zip(line.get_xdata(), line.get_ydata(), strict=True)) for label, line in lines.items()}
     assert [at["PGM, a = 0"][x] for x in (5_000, 10_000, 80_000)] == pytest.approx([1, 0.5, 0.0625])
@@ -141,7 +141,7 @@ def test_the_weights_are_those_of_equation_8():
     assert at["Cleanup, a = −0.5"][10_000] == pytest.approx(0.4)  # 1/(1.5·2 − 0.5)
 
 
-def test_a_study_draws_its_groups_and_says_what_is_missing(groups):
+def test_a_study_draws_its_groups_and_lists_missing_ones(groups):
     figure = study_figure(groups, STUDY | {"groups": ["CONS", "AdHocTD", "SEQL"]})
     (axes,) = figure.axes
     assert list(labelled_lines(axes)) == ["CONS"]
@@ -154,7 +154,7 @@ def test_a_study_draws_its_groups_and_says_what_is_missing(groups):
     ]
 
 
-def test_a_study_at_full_length_does_not_speak_of_its_scale(groups):
+def test_a_study_at_full_length_does_not_mention_its_scale(groups):
     assert "shortened" not in texts(study_figure(groups, STUDY | {"scale": 1.0}))
 
 
@@ -167,7 +167,7 @@ def test_a_study_draws_its_metric(groups):
     assert axes.get_ylabel() == "requests spent per agent"
 
 
-def test_a_study_of_two_worlds_has_two_panels_and_one_legend(tmp_path):
+def test_a_study_of_two_environments_has_two_panels_and_one_legend(tmp_path):
     for env, method in (("pgm-3ag", "iql"), ("pgm-6ag", "cons")):
         write_run(tmp_path / env, env=env, method=method)
     figure = study_figure(grouped(read_runs([tmp_path])), STUDY | {"worlds": ["pgm-6ag", "pgm-3ag"]})
@@ -176,7 +176,7 @@ def test_a_study_of_two_worlds_has_two_panels_and_one_legend(tmp_path):
     assert [text.get_text() for text in legend.get_texts()] == ["CONS", "IQL"]
 
 
-def test_files_are_written_for_each_world_and_suffix(groups, tmp_path):
+def test_files_are_written_for_each_environment_and_suffix(groups, tmp_path):
     written = write_figures(groups, tmp_path / "out")
     names = {f"pgm-3ag-{kind}.{suffix}" for kind in ("return", "budget", "counters") for suffix in ("png", "pdf")}
     assert {path.name for path in written} == {path.name for path in (tmp_path / "out").iterdir()} == names
@@ -194,17 +194,17 @@ def test_the_same_runs_give_the_same_files(groups, tmp_path):
     assert first == second
 
 
-def test_a_changed_world_has_a_plain_file_name(tmp_path):
+def test_an_environment_with_changed_settings_has_a_plain_file_name(tmp_path):
     write_run(tmp_path / "runs" / "a", set=["size=4", "view=2"])
     written = write_figures(grouped(read_runs([tmp_path / "runs"])), tmp_path, suffix=("svg",))
     assert written[0] == tmp_path / "pgm-3ag-size=4-view=2-return.svg"
 
 
-def test_a_study_is_one_file_of_its_name(groups, tmp_path):
+def test_a_study_is_written_to_one_file_named_after_it(groups, tmp_path):
     assert write_figures(groups, tmp_path, study=STUDY, suffix=("png",)) == [tmp_path / "small.png"]
 
 
-def test_the_weights_need_no_runs_and_know_no_scale(tmp_path):
+def test_the_weights_study_needs_no_runs_and_has_no_scale(tmp_path):
     weights = STUDY | {"plot": "weights", "groups": [], "worlds": []}
     assert texts(study_figure([], weights)) == "after figure 9 of the paper"
     assert write_figures([], tmp_path, study=weights, suffix=("svg",)) == [tmp_path / "small.svg"]
@@ -238,14 +238,14 @@ def test_unknown_suffixes_are_refused_before_anything_is_written(groups, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_matplotlib_is_asked_for(groups, tmp_path, monkeypatch):
+def test_the_error_for_missing_matplotlib_says_how_to_install_it(groups, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError) as error:
         write_figures(groups, tmp_path)
     assert sentence_of(error) == "figures need matplotlib: pip install 'consmarl[figures]'."
 
 
-def test_known_methods_keep_their_colours_in_any_company():
+def test_known_methods_always_have_the_same_colours():
     assert (
         colours_of(["mine", "VDN", "I2Q", "IQL"])["IQL"]
         == colours_of(["CONS", "IQL", "AdHocTD"])["IQL"]
@@ -253,7 +253,7 @@ def test_known_methods_keep_their_colours_in_any_company():
     )
 
 
-def test_no_two_of_a_few_labels_have_the_same_colour():
+def test_up_to_seven_labels_have_different_colours():
     for labels in (["CONS", "CONS wo-N", "CONS wo-P", "CONS wo-TE", "AdHocTD", "IQL", "x"],
                    ["CONS", "AdHocTD", "IQL", "I2Q", "SEQL", "GA-Comm", "MAVEN"],
                    ["VDN", "I2Q", "SEQL", "QMIX", "CONS wo-N", "CONS", "IQL"],
@@ -303,7 +303,7 @@ def test_curves_can_be_drawn_over_steps_and_time(groups):
         assert axes.get_xlabel() == label
 
 
-def test_an_axis_that_rows_do_not_tell_is_refused_in_a_sentence(tmp_path):
+def test_an_axis_that_rows_lack_is_refused_in_one_sentence(tmp_path):
     rows = evaluated([0.0, 1.0])
     del rows[1]["seconds"]
     write_run(tmp_path / "runs" / "a", rows=rows)
@@ -312,7 +312,7 @@ def test_an_axis_that_rows_do_not_tell_is_refused_in_a_sentence(tmp_path):
     assert "pgm-3ag · IQL cannot be drawn over time" in sentence_of(error)
 
 
-def test_a_group_that_counted_nothing_has_no_place_among_the_bars(tmp_path):
+def test_a_group_without_counters_has_no_bar(tmp_path):
     write_run(tmp_path / "a")
     write_run(tmp_path / "b", method="cons", result={"return": 1.0})
     figure = counters_figure({"pgm-3ag": grouped(read_runs([tmp_path]))}, "A title", strokes_of(["IQL", "CONS"]))

@@ -39,7 +39,7 @@ def test_a_run_becomes_steps_and_absolute_metrics(tmp_path):
     }
 
 
-def test_runs_are_numbered_by_their_seeds_so_that_all_algorithms_have_the_same_names(tmp_path):
+def test_runs_are_numbered_in_order_of_seed_for_every_algorithm(tmp_path):
     for seed, value in ((7, 3.0), (5, 2.0)):
         write_run(tmp_path / f"iql-{seed}", seed=seed, rows=[0.0, value])
     for seed in (0, 1):
@@ -49,7 +49,7 @@ def test_runs_are_numbered_by_their_seeds_so_that_all_algorithms_have_the_same_n
     assert [run["absolute_metrics"]["return"] for run in task["IQL"].values()] == [[2.0], [3.0]]
 
 
-def test_only_evaluations_that_all_runs_of_a_world_have_are_steps(tmp_path):
+def test_only_evaluations_common_to_all_runs_of_an_environment_are_steps(tmp_path):
     write_run(tmp_path / "a", rows=evaluated([0.0, 1.0, 2.0], every=1_000))
     write_run(tmp_path / "b", method="cons", rows=evaluated([0.0, 5.0], every=2_000))
     task = exported(tmp_path)["PatientGoldMiner"]["pgm-3ag"]
@@ -58,7 +58,7 @@ def test_only_evaluations_that_all_runs_of_a_world_have_are_steps(tmp_path):
     assert task["IQL"]["run_1"]["step_2"]["return"] == [2.0]
 
 
-def test_only_counters_that_all_rows_and_results_have_are_metrics(tmp_path):
+def test_only_counters_common_to_all_rows_and_results_are_metrics(tmp_path):
     rows = [row | {"evaluation_stones_taken": 3.0} for row in evaluated([0.0, 1.0])]
     write_run(tmp_path / "new", rows=rows)
     write_run(tmp_path / "old", method="cons", rows=[0.0, 1.0])
@@ -66,7 +66,7 @@ def test_only_counters_that_all_rows_and_results_have_are_metrics(tmp_path):
     assert [set(step) - {"step_count"} for step in steps.values()] == [{"return", "gold_mined"}] * 3
 
 
-def test_worlds_of_a_family_are_tasks_of_one_environment(tmp_path):
+def test_environments_of_a_family_are_tasks_of_one_marl_eval_environment(tmp_path):
     write_run(tmp_path / "a", env="pgm-3ag")
     write_run(tmp_path / "b", env="pgm-6ag")
     write_run(tmp_path / "c", env="ft-20")
@@ -84,7 +84,7 @@ def test_worlds_of_a_family_are_tasks_of_one_environment(tmp_path):
 @pytest.mark.parametrize(
     "other", [{"method": "cons"}, {"rows": [0.0, 1.0]}, {"rows": evaluated([0.0, 1.0, 2.0], counter="stones_taken")}]
 )
-def test_worlds_of_a_family_that_cannot_be_put_side_by_side_are_environments_of_their_own(tmp_path, other):
+def test_environments_that_cannot_be_combined_stay_separate(tmp_path, other):
     write_run(tmp_path / "a", env="pgm-3ag")
     write_run(tmp_path / "b", env="pgm-6ag", **other)
     assert {name: list(tasks) for name, tasks in exported(tmp_path).items()} == {
@@ -122,25 +122,25 @@ def test_runs_without_a_common_evaluation_are_refused(tmp_path):
     assert "evaluate_every" in sentence_about(tmp_path)
 
 
-def test_two_groups_of_one_name_are_refused(tmp_path):
+def test_two_groups_with_the_same_name_are_refused(tmp_path):
     write_run(tmp_path / "a", label="mine", hidden_size=32)
     write_run(tmp_path / "b", label="Mine", hidden_size=64)
     assert "cannot tell apart" in sentence_about(tmp_path)
 
 
-def test_no_runs_are_refused():
+def test_an_empty_list_of_runs_is_refused():
     with pytest.raises(UsageError, match="no runs"):
         to_marl_eval([])
 
 
-def test_the_file_holds_the_same(tmp_path):
+def test_the_file_contains_the_exported_data(tmp_path):
     write_run(tmp_path / "runs" / "a")
     out = write_marl_eval(grouped(read_runs([tmp_path / "runs"])), tmp_path / "out" / "marl_eval.json")
     assert json.loads(out.read_text()) == exported(tmp_path / "runs")
     assert [path.name for path in out.parent.iterdir()] == ["marl_eval.json"]
 
 
-def test_a_refusal_leaves_the_file_that_was_there(tmp_path):
+def test_a_refused_export_leaves_the_existing_file(tmp_path):
     write_run(tmp_path / "runs" / "a", result=None)
     out = tmp_path / "marl_eval.json"
     out.write_text("{}")

@@ -74,7 +74,7 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_well_formed_and_asks_for_nothing_from_outside(root):
+def test_the_page_is_well_formed_and_loads_nothing_from_outside(root):
     elements = Elements(page_of(root))
     assert elements.open == []
     for _, attributes in elements.found:
@@ -84,7 +84,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing_from_outside(root):
     assert policy[0].startswith("default-src 'none'")
 
 
-def test_ids_are_unique_and_links_and_labels_point_to_some(root):
+def test_ids_are_unique_and_links_and_labels_point_to_existing_ones(root):
     elements = Elements(page_of(root)).found
     ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -94,7 +94,7 @@ def test_ids_are_unique_and_links_and_labels_point_to_some(root):
     assert set(targets) <= set(ids)
 
 
-def test_sections_come_in_their_order_and_only_if_they_have_something_to_show(root):
+def test_sections_are_in_order_and_empty_ones_are_left_out(root):
     found = sections_of(page_of(root))
     assert found == ["curves", "finals", "comparisons", "sharing", "achieved", "times", "settings", "runs", "made"]
     only_iql = [run for run in read_runs([root]) if run.method == "IQL"]
@@ -102,7 +102,7 @@ def test_sections_come_in_their_order_and_only_if_they_have_something_to_show(ro
     assert sections_of(page) == ["curves", "finals", "achieved", "times", "settings", "runs", "made"]
 
 
-def test_the_same_runs_make_the_same_page(root):
+def test_the_same_runs_give_the_same_page(root):
     assert page_of(root) == page_of(root)
 
 
@@ -118,7 +118,7 @@ def test_the_summary_names_the_leader_and_says_what_is_not_established(root):
     assert "3 seeds: intervals are rough" in text_of(page_of(root))
 
 
-def test_tables_show_the_statistics_numbers(root):
+def test_tables_show_the_statistics(root):
     text = text_of(page_of(root))
     # CONS ends at 4, 5, 6 and IQL at 1, 2, 3; the average height of CONS's mean curve 0, 4, 5 is (2 + 4.5) / 2
     assert "CONS 3 5.00 [4.00, 6.00] 5.00 [4.00, 6.00] 3.25 [3.00, 3.50]" in text
@@ -128,7 +128,7 @@ def test_tables_show_the_statistics_numbers(root):
     assert "Gold mined CONS 0.500 [0.400, 0.600]" in text
 
 
-def test_cautions_tell_of_failures_unfinished_and_repeated_runs_and_different_lengths(root):
+def test_cautions_name_failed_unfinished_and_repeated_runs_and_different_lengths(root):
     write_run(root / "failed", method="iql", seed=3, rows=[0.0, 1.0, 2.0], failure="it broke.")
     write_run(root / "unfinished", method="iql", seed=4, rows=[0.0, 1.0], result=None, episodes=2000)
     write_run(root / "again", method="iql", seed=0, rows=[0.0, 1.0], result=None, episodes=2000)
@@ -142,7 +142,7 @@ def test_cautions_tell_of_failures_unfinished_and_repeated_runs_and_different_le
     assert "CONS, episodes 3000 with one seed: nothing can be said about differences." in found
 
 
-def test_failures_unfinished_runs_and_errors_are_on_the_page(root):
+def test_failed_and_unfinished_runs_are_on_the_page(root):
     write_run(root / "failed", method="iql", seed=3, rows=[], failure="the loss is not finite.")
     write_run(root / "unfinished", method="iql", seed=4, rows=[0.0, 7.5], result=None, episodes=2000)
     text = text_of(page_of(root))
@@ -151,19 +151,19 @@ def test_failures_unfinished_runs_and_errors_are_on_the_page(root):
 
 
 @pytest.mark.parametrize("rows", [[], [{"episode": 0}], [0.0]], ids=["no rows", "an empty row", "one evaluation"])
-def test_a_run_that_has_just_begun_makes_a_page(tmp_path, rows):
+def test_a_run_that_has_just_started_can_be_reported(tmp_path, rows):
     write_run(tmp_path / "runs" / "a", rows=rows, result=None)
     assert "1 run is unfinished" in text_of(page_of(tmp_path / "runs"))
 
 
-def test_runs_that_all_failed_make_a_page(tmp_path):
+def test_a_report_of_failed_runs_only_is_written(tmp_path):
     write_run(tmp_path / "runs" / "a", rows=[0.0, 1.0], failure="it broke.")
     text = text_of(page_of(tmp_path / "runs"))
     assert "it broke." in text
     assert "No run has rows of metrics yet." in text
 
 
-def test_a_world_that_nobody_knows_and_metrics_that_are_not_numbers_make_a_page(tmp_path):
+def test_unknown_environments_and_non_numeric_metrics_can_be_reported(tmp_path):
     rows = evaluated([0.0, 1.0, math.nan], counter="counted", loss=math.nan, of_each=[1, 2], name="x", flag=None)
     write_run(tmp_path / "runs" / "a", env="pettingzoo:mpe2.simple_spread_v3", rows=rows)
     page = page_of(tmp_path / "runs")
@@ -178,7 +178,7 @@ def data_of(page):
 NASTY = "</script><img src=x onerror=alert(1)>\"'&<!--"
 
 
-def test_names_paths_errors_and_commands_cannot_break_out(tmp_path):
+def test_names_paths_errors_and_commands_are_escaped(tmp_path):
     directory = tmp_path / "runs" / "<b>&\"'"
     write_run(directory / "a", label=NASTY, rows=[0.0, 1.0], env=f"{NASTY}world", hidden=NASTY)
     write_run(directory / "b", label=NASTY, seed=1, rows=[0.0, 1.0], env=f"{NASTY}world", hidden=NASTY, failure=NASTY)
@@ -198,7 +198,7 @@ def test_json_in_the_page_cannot_end_its_element():
     assert json.loads(safe_json(nasty)) == nasty
 
 
-def test_a_study_puts_its_claim_beside_what_is_seen(root):
+def test_a_study_shows_the_papers_claim_next_to_the_observations(root):
     text = text_of(page_of(root, study=STUDY))
     assert text.startswith("Ablation on PGM-3ag consmarl · figure 9 of the paper")
     assert "The paper says CONS is best." in text
@@ -208,7 +208,7 @@ def test_a_study_puts_its_claim_beside_what_is_seen(root):
     assert STUDY["command"] in text
 
 
-def test_a_studys_metric_is_the_curve_that_the_page_opens_with(root):
+def test_a_studys_metric_is_the_first_curve_on_the_page(root):
     data = json.loads(data_of(page_of(root, study=STUDY)))
     assert (data["curves-0"]["charts"][0]["title"], data["curves-0"]["charts"][0]["family"]) == ("Return", "Training")
     data = json.loads(data_of(page_of(root)))
@@ -216,13 +216,13 @@ def test_a_studys_metric_is_the_curve_that_the_page_opens_with(root):
 
 
 @pytest.mark.parametrize(("plot", "section"), [("budget", "sharing"), ("items", "achieved"), ("curve", "curves")])
-def test_what_a_studys_figure_shows_comes_first(root, plot, section):
+def test_the_section_for_a_studys_figure_comes_first(root, plot, section):
     page = page_of(root, study=STUDY | {"plot": plot, "metric": "budget_used" if plot == "budget" else "return"})
     assert sections_of(page)[0] == section
     assert len(sections_of(page)) == 9
 
 
-def test_items_are_told_as_shares(tmp_path):
+def test_items_are_reported_as_shares(tmp_path):
     counted = {"return": 1.0, "red_opened": 3.0, "treasures_taken": 0.25}
     write_run(tmp_path / "runs" / "a", env="ft", method="cons", rows=[0.0, 1.0], result=counted)
     study = STUDY | {"plot": "items", "worlds": ["ft"]}
@@ -233,7 +233,7 @@ def test_items_are_told_as_shares(tmp_path):
     ]
 
 
-def test_the_study_of_weights_takes_no_runs(tmp_path):
+def test_the_weights_study_needs_no_runs(tmp_path):
     study = STUDY | {"plot": "weights", "figure": 10, "title": "h(x)"}
     page = write_report([], tmp_path / "report.html", study=study).read_text(encoding="utf-8")
     assert sections_of(page) == ["weights", "made"]
@@ -248,7 +248,7 @@ def gif(path, colour, num_frames=3):
     return base64.b64encode(Path(path).read_bytes()).decode()
 
 
-def test_each_group_shows_the_policy_of_its_middle_run_or_of_the_nearest_one_with_a_picture(root):
+def test_each_group_shows_the_policy_of_its_median_run_or_the_nearest_with_a_gif(root):
     assert "policies" not in sections_of(page_of(root))
     middle, best = gif(root / "cons-1" / "policy.gif", 10), gif(root / "cons-2" / "policy.gif", 20)
     page = page_of(root)
@@ -262,7 +262,7 @@ def test_each_group_shows_the_policy_of_its_middle_run_or_of_the_nearest_one_wit
     assert "the median of 3" not in page
 
 
-def test_who_wants_no_motion_gets_the_first_frame(root):
+def test_readers_who_prefer_no_motion_get_the_first_frame(root):
     gif(root / "cons-1" / "policy.gif", 10)
     found = Elements(page_of(root)).found
     (source,) = [attributes for tag, attributes in found if tag == "source"]
@@ -270,20 +270,20 @@ def test_who_wants_no_motion_gets_the_first_frame(root):
     assert source["srcset"].startswith("data:image/png;base64,")
 
 
-def test_a_picture_that_is_none_is_told_in_a_sentence(root):
+def test_an_invalid_picture_is_refused(root):
     (root / "cons-1" / "policy.gif").write_text("no picture")
     with pytest.raises(UsageError, match=r"policy\.gif is not a picture"):
         page_of(root)
 
 
-def test_no_runs_and_no_place_to_write_are_told_in_a_sentence(root, tmp_path):
+def test_missing_runs_and_an_unwritable_path_are_refused(root, tmp_path):
     with pytest.raises(UsageError, match="no runs to report"):
         write_report([], tmp_path / "report.html")
     with pytest.raises(UsageError, match="is a directory"):
         write_report(read_runs([root]), tmp_path)
 
 
-def test_folders_are_made_and_an_old_page_is_replaced(root, tmp_path):
+def test_folders_are_created_and_an_old_page_is_replaced(root, tmp_path):
     out = tmp_path / "new" / "report.html"
     assert write_report(read_runs([root]), out, title="First") == out
     write_report(read_runs([root]), out, title="Second")
@@ -291,7 +291,7 @@ def test_folders_are_made_and_an_old_page_is_replaced(root, tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["report.html"]
 
 
-def test_numbers_are_written_as_people_write_them():
+def test_numbers_and_durations_are_formatted_for_readers():
     assert [number(value) for value in (-14.364, 1234.6, 0.1234, -0.0001)] == ["−14.4", "1,235", "0.123", "0.000"]
     assert number(None) == number(math.nan) == "–"
     assert number(2.0, 1, signed=True) == "+2.0"
@@ -306,7 +306,7 @@ def test_numbers_are_written_as_people_write_them():
     assert sentence("three seeds") == "Three seeds."
 
 
-def test_runs_with_a_page_of_their_exchanges_are_linked_as_seen_from_the_report(tmp_path):
+def test_pages_of_exchanges_are_linked_relative_to_the_report(tmp_path):
     shared = dict(requests=4.0, answers=2.0, advised_share=0.25, requests_left=[10.0, 20.0], budget_used=85.0)
     for seed in range(2):
         write_run(tmp_path / "some runs" / str(seed), method="cons", seed=seed, rows=evaluated([0.0, 1.0], **shared))

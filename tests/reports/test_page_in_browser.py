@@ -89,7 +89,7 @@ def test_the_page_fits_its_window_and_follows_the_theme(opened, theme, width):
     assert (sum(shade) < 3 * 60) is (theme == "dark")
 
 
-def test_letters_in_charts_keep_their_size_on_a_phone(opened):
+def test_text_in_charts_keeps_its_size_on_a_phone(opened):
     page = opened(PHONE)
     sizes = page.evaluate(
         "[...document.querySelectorAll('.canvas text')].filter(text => text.getClientRects().length)"
@@ -100,7 +100,7 @@ def test_letters_in_charts_keep_their_size_on_a_phone(opened):
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
-def test_pointing_at_an_episode_shows_the_statistics_numbers(opened, groups, width):
+def test_pointing_at_an_episode_shows_its_statistics(opened, groups, width):
     page = opened(width)
     assert hover(page, 0.51) == expected(groups, "evaluation_return", 10_000)
     assert hover(page, 0.999) == expected(groups, "evaluation_return", 20_000)
@@ -110,7 +110,7 @@ def test_pointing_at_an_episode_shows_the_statistics_numbers(opened, groups, wid
     assert not page.locator("[data-figure='curves-0'] .tooltip").is_visible()
 
 
-def test_a_finger_shows_the_values_until_it_taps_elsewhere(opened, groups):
+def test_a_tap_shows_the_values_until_the_next_tap_elsewhere(opened, groups):
     page = opened(PHONE, has_touch=True)
     plot = page.locator("[data-figure='curves-0'] [data-plot]")
     plot.tap(position={"x": 0.25 * plot.bounding_box()["width"], "y": 50})
@@ -131,7 +131,7 @@ def test_arrow_keys_move_from_episode_to_episode(opened, groups):
     assert not page.locator("[data-figure='curves-0'] .tooltip").is_visible()
 
 
-def test_the_legend_hides_a_group_and_brings_it_back(opened):
+def test_the_legend_hides_and_shows_a_group(opened):
     page = opened()
     entry = page.locator("[data-figure='curves-0'] .legend-entry", has_text="AdHocTD")
     curve = page.locator("[data-figure='curves-0'] .curves [data-group='1']")
@@ -144,7 +144,7 @@ def test_the_legend_hides_a_group_and_brings_it_back(opened):
     assert any("AdHocTD" in line for line in hover(page, 0.5))
 
 
-def test_another_metric_and_statistic_change_the_curve_and_its_numbers(opened, groups):
+def test_choosing_another_metric_or_statistic_changes_the_curve_and_its_values(opened, groups):
     page = opened()
     before = path_of(page, 0)
     page.locator("[data-view='iqm']").first.click()
@@ -158,7 +158,7 @@ def test_another_metric_and_statistic_change_the_curve_and_its_numbers(opened, g
     assert page.locator("[data-view='iqm']").first.is_disabled()
 
 
-def test_the_script_draws_what_was_drawn_without_it(opened):
+def test_the_script_draws_the_same_as_the_static_page(opened):
     page = opened()
     places = "[...document.querySelectorAll('#curves .grid > *')].map(n => [n.tagName, n.textContent, "
     places += "...['x', 'y', 'x1', 'y1'].map(a => Math.round(10 * parseFloat(n.getAttribute(a))))])"
@@ -173,7 +173,7 @@ def test_the_script_draws_what_was_drawn_without_it(opened):
     assert page.evaluate(places) == grid
 
 
-def test_without_scripts_curve_and_tables_are_there_and_nothing_that_would_not_work(opened):
+def test_without_scripts_curves_and_tables_are_shown_and_controls_are_hidden(opened):
     page = opened(java_script_enabled=False)
     assert page.locator("#curves .curves .line").first.is_visible()
     assert page.locator("#curves .legend-entry").first.is_visible()
@@ -183,7 +183,7 @@ def test_without_scripts_curve_and_tables_are_there_and_nothing_that_would_not_w
     assert not any(node.is_visible() for node in page.locator("select, [data-view], [data-copy], [data-play]").all())
 
 
-def test_the_theme_can_be_switched_and_is_forgotten_with_the_page(opened):
+def test_the_theme_can_be_switched_and_is_reset_on_reload(opened):
     page = opened(color_scheme="light")
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
@@ -193,7 +193,7 @@ def test_the_theme_can_be_switched_and_is_forgotten_with_the_page(opened):
     assert page.evaluate(ground) == light
 
 
-def test_runs_are_sorted_by_a_click_on_a_heading(opened):
+def test_clicking_a_heading_sorts_the_runs(opened):
     page = opened()
     button = page.locator("#runs thead button", has_text="Final return")
     values = "[...document.querySelectorAll('#runs tbody tr')].map(row => row.cells[5].dataset.value)"
@@ -213,7 +213,7 @@ def test_commands_can_be_copied(opened):
     assert len(copied) == 13
 
 
-def test_pictures_move_unless_people_asked_for_no_motion(opened):
+def test_pictures_are_animated_unless_readers_prefer_no_motion(opened):
     for motion, kind in (("no-preference", "image/gif"), ("reduce", "image/png")):
         page = opened(reduced_motion=motion)
         image, button = page.locator("#policies img"), page.locator("[data-play]")
@@ -250,7 +250,7 @@ def test_each_seed_can_be_shown_behind_its_groups_mean(opened, width):
     assert seeds_of(page, 1) == []
 
 
-def test_curves_can_be_seen_over_steps_and_time(opened, groups):
+def test_curves_can_be_shown_over_steps_and_time(opened, groups):
     page = opened()
     axis = page.locator("[data-figure='curves-0'] [data-axis]")
     ticks = page.locator("[data-figure='curves-0'] .grid .x")

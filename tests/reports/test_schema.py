@@ -47,7 +47,7 @@ def sheets_of(directory):
     return {sheet.name: list(csv.DictReader(io.StringIO(csv_text(sheet)))) for sheet in all_sheets(contents)}
 
 
-def test_counters_that_nobody_declared_are_on_the_page(tmp_path):
+def test_undeclared_counters_are_on_the_page(tmp_path):
     fishing(tmp_path / "run")
     page = page_of(tmp_path)
     assert page.count("Cod caught") >= 3  # as curves of training and evaluation, and as a bar
@@ -55,7 +55,7 @@ def test_counters_that_nobody_declared_are_on_the_page(tmp_path):
         assert f">{title}</option>" in page
 
 
-def test_counters_that_nobody_declared_are_in_the_sheets(tmp_path):
+def test_undeclared_counters_are_in_the_sheets(tmp_path):
     fishing(tmp_path / "run")
     sheets = sheets_of(tmp_path)
     assert {row["counter"] for row in sheets["achieved"]} == {"cod_caught", "caught"}
@@ -64,19 +64,19 @@ def test_counters_that_nobody_declared_are_in_the_sheets(tmp_path):
     assert numbers <= {row["metric"] for row in sheets["curves"]}
 
 
-def test_counters_that_nobody_declared_reach_marl_eval(tmp_path):
+def test_undeclared_counters_are_exported_to_marl_eval(tmp_path):
     fishing(tmp_path / "run")
     run = to_marl_eval(groups_in(tmp_path))["fishing"]["fishing"]["angling"]["run_1"]
     assert run["absolute_metrics"] == {"return": [2.0], "caught": [9.0], "cod_caught": [0.2]}
 
 
-def test_counters_that_nobody_declared_are_drawn(tmp_path):
+def test_undeclared_counters_are_drawn_in_figures(tmp_path):
     fishing(tmp_path / "run")
     figure = counters_figure({"fishing": groups_in(tmp_path)}, "A title", strokes_of(["angling"]))
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["caught", "cod caught"]
 
 
-def test_declared_titles_totals_and_families_are_those_of_the_page(tmp_path):
+def test_the_page_uses_declared_titles_totals_and_families(tmp_path):
     fishing(tmp_path / "run", schema=DECLARED)
     contents = contents_of(read_runs([tmp_path / "run"]), tmp_path)
     (part,) = contents.parts
@@ -93,7 +93,7 @@ def test_declared_titles_totals_and_families_are_those_of_the_page(tmp_path):
     assert "Cod landed" in page
 
 
-def test_what_is_declared_of_the_columns_is_in_a_sheet_of_its_own(tmp_path):
+def test_the_declarations_are_in_a_separate_sheet(tmp_path):
     fishing(tmp_path / "run", schema=DECLARED)
     found = {row["metric"]: row for row in sheets_of(tmp_path)["metrics"]}
     assert found["return"] == {"world": "fishing", "metric": "return", "title": "Return", "family": "Training",
@@ -102,12 +102,12 @@ def test_what_is_declared_of_the_columns_is_in_a_sheet_of_its_own(tmp_path):
     assert (found["dizziness"]["title"], found["dizziness"]["more_is_better"]) == ("Dizziness", "")
 
 
-def test_a_family_that_is_not_ours_has_its_place_in_the_menu(tmp_path):
+def test_an_unknown_family_is_in_the_menu(tmp_path):
     fishing(tmp_path / "run", schema=Schema((Metric("dizziness", family="Feelings"),)))
     assert '<optgroup label="Feelings"><option' in page_of(tmp_path)
 
 
-def test_figures_are_named_as_runs_declare_it(tmp_path):
+def test_figures_use_declared_titles(tmp_path):
     fishing(tmp_path / "run", schema=DECLARED)
     panels, strokes = {"fishing": groups_in(tmp_path)}, strokes_of(["angling"])
     for metric, title in (("evaluation_cod_caught", "Cod landed (greedy evaluation)"), ("whispers", "whispers heard")):
@@ -117,14 +117,14 @@ def test_figures_are_named_as_runs_declare_it(tmp_path):
     assert tick.get_text() == "cod landed"
 
 
-def test_items_are_shares_of_the_most_that_a_world_declares(tmp_path):
+def test_items_are_shares_of_the_declared_maximum(tmp_path):
     fishing(tmp_path / "run", schema=DECLARED)
     study = {"name": "fish", "title": "Fish", "plot": "items", "worlds": ["fishing"], "groups": ["angling"]}
     (bars,) = study_figure(groups_in(tmp_path), study).axes[0].containers
     assert [bar.get_height() for bar in bars] == [pytest.approx(0.02)]  # 0.2 of 10
 
 
-def test_an_older_run_is_read_as_it_was(tmp_path):
+def test_an_older_run_without_declarations_can_be_read(tmp_path):
     counted = {"return": 1.0, "opened": 6.0, "yellow_opened": 1.5, "items_taken": 1.0, "coins_taken": 1.0}
     rows = evaluated([0.0, 1.0], counter="yellow_opened", td_error=1.0, entropy=1.0, requests=2.0, epsilon=0.1)
     write_run(tmp_path / "run", env="ft", rows=rows, result=counted)
@@ -139,7 +139,7 @@ def test_an_older_run_is_read_as_it_was(tmp_path):
     assert [chart.metric.title for chart in part.sharing.charts] == ["Requests per episode"]
 
 
-def test_older_and_newer_runs_stand_side_by_side(tmp_path):
+def test_older_and_newer_runs_can_be_reported_together(tmp_path):
     fishing(tmp_path / "run" / "old")
     fishing(tmp_path / "run" / "new", schema=DECLARED, seed=1)
     (part,) = contents_of(read_runs([tmp_path / "run"]), tmp_path).parts

@@ -48,7 +48,7 @@ def test_every_section_with_a_table_has_a_link_to_its_csv(contents, tmp_path):
     assert names["final-returns.csv"] == csv_text(table_sheets(contents)["finals"])
 
 
-def test_curves_are_those_that_are_drawn_with_all_their_digits(contents):
+def test_curves_are_written_with_full_precision(contents):
     sheets = {sheet.name: records(csv_text(sheet)) for sheet in all_sheets(contents)}
     line = lines_of(contents.groups, "evaluation_return")[0]
     found = [row for row in sheets["curves"] if row["metric"] == "evaluation_return" and row["group"] == "CONS"]
@@ -59,7 +59,7 @@ def test_curves_are_those_that_are_drawn_with_all_their_digits(contents):
     assert "budget_used" in {row["metric"] for row in sheets["curves"]}
 
 
-def test_rows_are_all_rows_of_all_runs(contents):
+def test_the_rows_sheet_contains_all_rows_of_all_runs(contents):
     rows = next(records(csv_text(sheet)) for sheet in all_sheets(contents) if sheet.name == "rows")
     assert len(rows) == 6 * 3
     last = rows[-1]
@@ -68,13 +68,13 @@ def test_rows_are_all_rows_of_all_runs(contents):
     assert last["requests"] == ""  # IQL does not share
 
 
-def test_settings_say_which_differ(contents):
+def test_the_settings_sheet_marks_differing_settings(contents):
     rows = records(csv_text(table_sheets(contents)["settings"]))
     assert [row["value"] for row in rows if row["setting"] == "method"] == ["cons", "iql"]
     assert {row["setting"] for row in rows if row["differs"] == "yes"} == {"method"}
 
 
-def test_what_is_not_known_is_empty_and_names_do_not_become_formulas():
+def test_unknown_values_are_empty_and_names_do_not_become_formulas():
     sheet = Sheet("s", ("a", "b", "c"), [[float("nan"), None, True], ["=HYPERLINK(1)", "a,b", -1.5]])
     assert csv_text(sheet).splitlines() == ["a,b,c", ",,yes", '\'=HYPERLINK(1),"a,b",-1.5']
 
@@ -85,14 +85,14 @@ def test_sheets_without_rows_are_not_written(tmp_path):
     assert (tmp_path / "csv" / "full.csv").read_bytes() == b"a\n1\n"
 
 
-def test_the_study_of_weights_has_its_curves():
+def test_the_weights_study_has_a_sheet_of_its_curves():
     (sheet,) = weights_sheets()
     rows = records(csv_text(sheet))
     assert (rows[0]["episode"], float(rows[0]["value"])) == ("5000", pytest.approx(1.0))
 
 
 @pytest.mark.usefixtures("contents")
-def test_the_command_line_writes_them_and_draws_over_time(tmp_path, capsys, monkeypatch):
+def test_the_command_line_writes_sheets_and_draws_over_time(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     drawn_over = []
     monkeypatch.setattr(figures, "write_figures", lambda *_, across, **__: drawn_over.append(across) or [])

@@ -31,13 +31,13 @@ def middle_of_all_resamples(values, statistic):
     return resampled[cut], resampled[-1 - cut]
 
 
-def test_the_interquartile_mean_leaves_out_a_quarter_at_either_end():
+def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
     assert interquartile_mean([100.0, 1.0, 3.0, -50.0]) == 2.0  # of 1 and 3
     assert interquartile_mean([3.0, 0.0, 0.0]) == 1.0  # a quarter of three values is none
 
 
 @pytest.mark.parametrize("num_values", [1, 2, 4, 5, 7, 8, 20])
-def test_the_interquartile_mean_is_scipys_trimmed_mean_along_any_axis(num_values):
+def test_the_interquartile_mean_equals_scipys_trimmed_mean_along_any_axis(num_values):
     values = np.random.default_rng(0).normal(size=(num_values, 3, num_values))
     for axis in (0, 2):
         np.testing.assert_allclose(interquartile_mean(values, axis), stats.trim_mean(values, 0.25, axis=axis))
@@ -51,14 +51,14 @@ def test_the_interval_is_the_middle_of_all_resamples(values, statistic):
     assert (low, high) == pytest.approx(middle_of_all_resamples(values, statistic))
 
 
-def test_the_interval_of_four_seeds_by_hand():
+def test_the_interval_of_four_seeds_matches_one_worked_out_by_hand():
     # The mean of a resample of 0, 0, 0, 4 is the number of fours drawn. Of the 256 resamples, 81 have none, 12 have
     # three and one has four. So 13 (5.1 %) have three or four, and one (0.4 %) has four: 2.5 % are cut off at three.
     assert interval([0.0, 0.0, 0.0, 4.0]) == (1.0, 0.0, 3.0)
 
 
 @pytest.mark.parametrize("num_values", [7, 12, 25])
-def test_intervals_of_many_seeds_are_near_scipys(num_values):
+def test_intervals_of_many_seeds_are_close_to_scipys(num_values):
     values = np.random.default_rng(num_values).normal(3.0, 2.0, num_values)
     expected = stats.bootstrap([values], np.mean, method="percentile", n_resamples=20_000, rng=1).confidence_interval
     ours, width = interval(values), expected.high - expected.low
@@ -67,7 +67,7 @@ def test_intervals_of_many_seeds_are_near_scipys(num_values):
 
 
 @pytest.mark.parametrize(("num_values", "least", "most"), [(20, 0.88, 0.98), (5, 0.77, 0.90)])
-def test_intervals_hold_the_truth_as_often_as_they_should(num_values, least, most):
+def test_intervals_contain_the_true_mean_as_often_as_expected(num_values, least, most):
     trials = np.random.default_rng(0).normal(1.0, 3.0, size=(num_values, 300))
     bounds = band(trials)  # each point is a trial
     share = np.mean((bounds.low <= 1.0) & (bounds.high >= 1.0))
@@ -75,7 +75,7 @@ def test_intervals_hold_the_truth_as_often_as_they_should(num_values, least, mos
 
 
 @given(samples)
-def test_the_mean_lies_between_its_bounds_and_those_between_the_values(values):
+def test_the_mean_lies_within_its_bounds_and_the_bounds_within_the_values(values):
     estimate, low, high = interval(values)
     assert low <= estimate <= high
     rounding = 1e-9 * max(map(abs, values))
@@ -97,23 +97,23 @@ def test_the_order_of_seeds_does_not_matter(values, random):
 
 
 @given(st.lists(numbers, min_size=2, max_size=6))
-def test_turning_the_values_round_turns_the_interval_round(values):
+def test_negating_the_values_mirrors_the_interval(values):
     estimate, low, high = interval([-value for value in values])
     assert (-estimate, -high, -low) == pytest.approx(interval(values), rel=1e-9, abs=1e-6)
 
 
-def test_the_same_values_have_the_same_interval():
+def test_the_same_values_always_give_the_same_interval():
     values = np.random.default_rng(0).normal(size=15)
     assert interval(values) == interval(values)
 
 
 @pytest.mark.parametrize("num_seeds", [2, 3, 5, 8, 30])
-def test_identical_values_have_an_interval_of_no_width(num_seeds):
+def test_identical_values_have_an_interval_of_width_zero(num_seeds):
     for statistic in (mean, interquartile_mean):
         assert interval([0.1] * num_seeds, statistic) == pytest.approx((0.1, 0.1, 0.1))
 
 
-def test_of_one_seed_there_is_no_interval():
+def test_one_seed_has_no_interval():
     estimate, low, high = interval([2.5])
     assert estimate == 2.5
     assert math.isnan(low)
@@ -134,7 +134,7 @@ def test_a_band_of_no_points_is_empty():
         assert [len(each) for each in band(np.empty((num_seeds, 0)))] == [0, 0, 0]
 
 
-def test_a_seed_that_is_not_a_number_spoils_its_point_alone():
+def test_a_nan_in_one_seed_affects_only_its_point():
     estimate, _, high = band([[1.0, math.nan], [2.0, 1.0]])
     assert estimate[0] == 1.5
     assert high[0] == 2.0
@@ -157,12 +157,12 @@ def test_curves_with_nothing_in_common_have_no_points():
     assert on_common_episodes([])[1].shape == (0, 0)
 
 
-def test_of_an_episode_that_was_written_twice_the_later_counts():
+def test_the_later_of_two_rows_of_the_same_episode_counts():
     _, values = on_common_episodes([curve([0, 10, 10], [1, 2, 3])])
     assert values.tolist() == [[1, 3]]
 
 
-def test_the_area_under_a_curve_by_hand():
+def test_the_area_under_a_curve_matches_one_worked_out_by_hand():
     # trapezoids of 10·(0 + 2)/2 and 30·(2 + 6)/2 over a span of 40
     assert area_under_curve([0, 10, 40], [0.0, 2.0, 6.0]) == pytest.approx((10 + 120) / 40)
 
@@ -173,11 +173,11 @@ def test_the_area_under_a_constant_is_the_constant(height, episodes):
     assert area_under_curve(episodes, [height] * len(episodes)) == pytest.approx(height, rel=1e-9, abs=1e-9)
 
 
-def test_there_is_no_area_under_nothing():
+def test_an_empty_curve_has_no_area():
     assert math.isnan(area_under_curve([], []))
 
 
-def test_a_level_is_reached_when_three_evaluations_average_it():
+def test_a_level_is_reached_when_the_mean_of_three_evaluations_reaches_it():
     episodes = [0, 10, 20, 30, 40, 50]
     assert episodes_to_reach(episodes, [0, 0, 9, 0, 0, 0], 5) is None  # one lucky evaluation
     assert episodes_to_reach(episodes, [0, 0, 6, 3, 6, 6], 5) == 40  # (6 + 3 + 6)/3
@@ -186,7 +186,7 @@ def test_a_level_is_reached_when_three_evaluations_average_it():
     assert episodes_to_reach([], [], 5) is None
 
 
-def test_the_probability_of_improvement_by_hand():
+def test_the_probability_of_improvement_matches_values_worked_out_by_hand():
     assert probability_of_improvement([3.0, 4.0], [1.0, 2.0]) == (1.0, 1.0, 1.0)
     assert probability_of_improvement([1.0, 2.0], [1.0, 2.0]).estimate == 0.5
     assert probability_of_improvement([1.0, 3.0], [2.0, 2.0, 3.0]).estimate == pytest.approx((0 + 2.5) / 6)
@@ -205,7 +205,7 @@ def test_the_interval_of_a_probability_is_the_middle_of_all_resamples():
 
 @given(samples, samples)
 @settings(max_examples=40)
-def test_probabilities_of_improvement_either_way_add_up_to_one(left, right):
+def test_probabilities_of_improvement_in_both_directions_add_up_to_one(left, right):
     forth, back = probability_of_improvement(left, right), probability_of_improvement(right, left)
     assert forth.estimate + back.estimate == pytest.approx(1.0)
     assert 0.0 <= forth.low <= forth.estimate <= forth.high <= 1.0
@@ -220,7 +220,7 @@ def test_many_seeds_leave_little_doubt_about_an_improvement():
     assert 0.5 < low < estimate < high < 0.95
 
 
-def test_one_seed_gives_a_probability_without_bounds():
+def test_the_probability_of_improvement_has_no_bounds_with_one_seed():
     estimate, low, high = probability_of_improvement([1.0], [0.0, 2.0])
     assert estimate == 0.5
     assert math.isnan(low)
@@ -228,12 +228,12 @@ def test_one_seed_gives_a_probability_without_bounds():
     assert all(math.isnan(each) for each in probability_of_improvement([], [1.0]))
 
 
-def test_a_paired_difference_goes_seed_by_seed():
+def test_differences_are_paired_by_seed():
     left, right = {0: 1.0, 1: 11.0, 2: 21.0}, {2: 20.0, 1: 10.0, 0: 0.0}
     assert paired_difference(left, right) == (1.0, 1.0, 1.0)
 
 
-def test_there_is_no_paired_difference_of_other_seeds():
+def test_different_seeds_have_no_paired_difference():
     assert paired_difference({0: 1.0, 1: 2.0}, {0: 1.0, 2: 2.0}) is None
     assert paired_difference({0: 1.0, 1: 2.0}, {0: 1.0}) is None
     assert paired_difference({}, {}) is None

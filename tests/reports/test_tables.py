@@ -48,7 +48,7 @@ def test_a_finished_run_shows_its_result_and_an_unfinished_one_its_last_evaluati
     assert final(just_begun) is None
 
 
-def test_final_rows_hold_the_statistics_of_their_seeds_with_the_best_first(write, groups_of):
+def test_final_rows_have_the_statistics_of_their_seeds_and_the_best_comes_first(write, groups_of):
     write("iql", {0: 3.0, 1: 4.0, 2: 8.0})
     write("cons", {0: 9.0, 1: 11.0})
     table = final_table(groups_of())
@@ -60,7 +60,7 @@ def test_final_rows_hold_the_statistics_of_their_seeds_with_the_best_first(write
     assert not table.is_provisional
 
 
-def test_the_level_to_reach_is_the_lowest_final_mean_and_seeds_that_never_do_count_as_late(write, groups_of):
+def test_the_level_to_reach_is_the_lowest_mean_and_seeds_that_miss_it_count_as_late(write, groups_of):
     write("iql", {0: 2.0, 1: 4.0})  # 3 on average
     write("cons", {0: 100.0, 1: 100.0, 2: 5.0})  # averages of three evaluations: 33.7, 33.7 and 2
     table = final_table(groups_of())
@@ -69,7 +69,7 @@ def test_the_level_to_reach_is_the_lowest_final_mean_and_seeds_that_never_do_cou
     assert table.rows[1].reach == (None, 0, 2)
 
 
-def test_failed_runs_are_in_no_mean_and_unfinished_ones_are_marked(write, groups_of):
+def test_failed_runs_are_left_out_of_means_and_unfinished_ones_are_marked(write, groups_of):
     write("iql", {0: 2.0, 1: 4.0})
     write("iql", {2: 99.0}, failure="it broke.")
     write("iql", {3: 6.0}, result=None)
@@ -78,7 +78,7 @@ def test_failed_runs_are_in_no_mean_and_unfinished_ones_are_marked(write, groups
     assert (row.num_seeds, row.num_runs, row.is_provisional) == (3, 4, True)
 
 
-def test_a_group_of_which_nothing_is_known_has_a_row_all_the_same(write, groups_of):
+def test_a_group_without_results_still_has_a_row(write, groups_of):
     write("iql", {0: 2.0}, failure="it broke.")
     table = final_table(groups_of())
     assert math.isnan(table.rows[0].mean.estimate)
@@ -86,7 +86,7 @@ def test_a_group_of_which_nothing_is_known_has_a_row_all_the_same(write, groups_
     assert comparisons(groups_of()) == []
 
 
-def test_curves_are_made_of_finished_runs_unless_there_are_none(write, groups_of):
+def test_curves_use_finished_runs_unless_there_are_none(write, groups_of):
     write("iql", {0: 2.0})
     write("iql", {1: 2.0}, result=None)
     write("cons", {0: 2.0, 1: 3.0}, result=None)
@@ -105,7 +105,7 @@ def test_comparisons_are_paired_by_seed_and_name_the_higher_group_first(write, g
     assert compared.improvement == probability_of_improvement([9.0, 11.0, 7.0], [3.0, 4.0, 8.0])
 
 
-def test_differences_of_other_seeds_are_not_paired(write, groups_of):
+def test_differences_are_not_paired_if_the_seeds_differ(write, groups_of):
     write("iql", {0: 3.0, 1: 4.0})
     write("cons", {0: 9.0, 2: 11.0})
     (compared,) = comparisons(groups_of())
@@ -118,7 +118,7 @@ def test_differences_of_other_seeds_are_not_paired(write, groups_of):
     [(3, 10.0, False), (5, 10.0, True), (5, 0.0, False)],
     ids=["too few seeds", "a clear lead of five seeds", "no lead"],
 )
-def test_a_lead_is_established_only_if_it_is_clear_and_has_seeds_enough(
+def test_a_lead_is_established_only_if_it_is_clear_and_has_enough_seeds(
     write, groups_of, num_seeds, lead, is_established
 ):
     below = dict(enumerate([1.0, 2.0, 3.0, 4.0, 5.0][:num_seeds]))
@@ -147,7 +147,7 @@ def test_up_to_four_groups_are_compared_in_pairs_and_more_with_the_best(write, g
     assert [each.left for each in found] == ["SEQL"] * 4
 
 
-def test_the_authors_release_stands_beside_the_same_method_in_the_same_world_only(write, groups_of):
+def test_released_results_are_shown_only_with_the_same_method_and_environment(write, groups_of):
     write("cons", {0: 1.0})
     write("cons", {0: 1.0}, label="CONS wo-N", share={"knowledge": "positive-only"})
     write("cons", {1: 1.0}, share={"temperature": 0.3})
@@ -162,14 +162,14 @@ def test_the_authors_release_stands_beside_the_same_method_in_the_same_world_onl
     assert not any(name.startswith("CONS") for name in names)
 
 
-def test_groups_of_one_name_are_numbered_and_known_methods_come_first(write, groups_of):
+def test_groups_with_the_same_name_are_numbered_and_known_methods_come_first(write, groups_of):
     write("iql", {0: 1.0}, label="mine", hidden_size=64)
     write("iql", {1: 1.0}, label="mine", hidden_size=32)
     write("cons", {0: 1.0})
     assert [group.label for group in groups_of()] == ["CONS", "mine", "mine (2)"]
 
 
-def test_bars_are_means_over_seeds_and_shares_know_how_many_there_are(write, groups_of):
+def test_bars_are_means_over_seeds_or_shares_of_the_maximum(write, groups_of):
     counted = {"return": 1.0, "opened": 6.0, "red_opened": 3.0, "treasures_taken": 0.5}
     write("cons", {0: 1.0, 1: 2.0}, env="ft", result=counted)
     panels = {panel.name: panel for panel in bar_panels(groups_of("ft"))}
@@ -180,7 +180,7 @@ def test_bars_are_means_over_seeds_and_shares_know_how_many_there_are(write, gro
     assert shares["treasures_taken"].top == 1.0
 
 
-def test_sharing_rows_hold_what_was_spent_and_leave_out_who_does_not_share(write, groups_of, tmp_path):
+def test_sharing_rows_show_the_budget_spent_by_methods_that_share(write, groups_of, tmp_path):
     write("iql", {0: 1.0})
     for seed, used in ((0, 100.0), (1, 300.0)):
         rows = evaluated(
@@ -201,7 +201,7 @@ def test_rows_without_a_budget_leave_it_unknown(tmp_path, groups_of):
     assert math.isnan(row.budget_share)
 
 
-def test_every_run_has_a_row_with_its_state_and_a_run_made_twice_is_called_repeated(write, tmp_path):
+def test_every_run_has_a_row_with_its_state_and_duplicates_are_marked_repeated(write, tmp_path):
     write("iql", {0: 1.0})
     write("iql", {1: 1.0}, failure="it broke.")
     write_run(tmp_path / "again", method="iql", seed=0, rows=[0.0, 1.0], result=None, episodes=2000)
@@ -218,7 +218,7 @@ def groups_of_runs(runs):
     return [group for there in by_world(grouped(runs)).values() for group in there]
 
 
-def test_all_settings_are_told_with_those_that_differ_first(write, tmp_path):
+def test_all_settings_are_listed_and_those_that_differ_come_first(write, tmp_path):
     write("iql", {0: 1.0, 1: 1.0}, hidden_size=32, discount=0.99, explore={"share": 0.5}, by_default=["discount"])
     shared = {"share": {"temperature": 0.3}, "by_default": ["discount", "share.temperature"]}
     write("cons", {0: 1.0}, hidden_size=64, discount=0.99, **shared)
@@ -242,7 +242,7 @@ def test_settings_that_an_older_version_left_open_are_called_default(write, tmp_
     assert named["evaluate_every"].common == ("100 or 200", False)  # such settings do not separate groups
 
 
-def test_a_value_that_nobody_set_makes_the_same_group_as_the_same_value_that_somebody_did(write, groups_of):
+def test_default_and_explicit_settings_with_the_same_value_form_one_group(write, groups_of):
     write("cons", {0: 1.0}, share={"temperature": 0.1}, by_default=["share.temperature"])
     write("cons", {1: 1.0}, share={"temperature": 0.1}, by_default=["weights"])
     write("cons", {2: 1.0}, label=None, share={"temperature": 0.3}, by_default=["weights"])
@@ -252,13 +252,13 @@ def test_a_value_that_nobody_set_makes_the_same_group_as_the_same_value_that_som
     assert [len(released_for(group)) for group in groups_of()] == [2, 0]  # one of them is CONS unchanged
 
 
-def test_runs_of_versions_that_left_settings_open_stand_apart_and_are_not_named_by_them(write, groups_of):
+def test_older_runs_with_unresolved_settings_form_a_separate_group(write, groups_of):
     write("cons", {0: 1.0}, learning_rate=None)
     write("cons", {1: 1.0}, learning_rate=0.0005, by_default=["learning_rate"])
     assert [group.label for group in groups_of()] == ["CONS", "CONS, learning_rate 0.0005"]
 
 
-def test_times_are_told_by_group_and_machine(write, groups_of, tmp_path):
+def test_times_are_listed_by_group_and_machine(write, groups_of, tmp_path):
     write("iql", {0: 1.0, 1: 1.0})  # 60 s in result.json, 2,000 episodes of 25 steps, rows of 1 s and 1,000 episodes
     write("cons", {0: 1.0}, result=None)  # its rows add up to 2 s
     facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
@@ -272,12 +272,12 @@ def test_times_are_told_by_group_and_machine(write, groups_of, tmp_path):
     assert first.steps_per_second == 50_000 / 60
 
 
-def test_runs_that_nobody_timed_are_in_no_row_of_times(tmp_path, groups_of):
+def test_runs_without_times_are_not_listed_among_the_times(tmp_path, groups_of):
     write_run(tmp_path / "a", rows=[{"episode": 100, "evaluation_return": 1.0}], result=None)
     assert time_rows(groups_of()) == []
 
 
-def test_the_commit_that_runs_were_made_with_is_told(write, tmp_path):
+def test_the_commits_that_runs_were_made_with_are_listed(write, tmp_path):
     write("iql", {0: 1.0, 1: 1.0})
     facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
     facts["sessions"][0]["git"] = {"commit": "f4d511f"}
@@ -285,7 +285,7 @@ def test_the_commit_that_runs_were_made_with_is_told(write, tmp_path):
     assert provenance.commits(read_runs([tmp_path])) == [("f4d511f", 1)]
 
 
-def test_versions_machines_and_commands_are_told_once_with_how_many_runs_had_them(write, tmp_path):
+def test_versions_machines_and_commands_are_listed_once_with_their_number_of_runs(write, tmp_path):
     write("iql", {0: 1.0, 1: 1.0})
     facts = json.loads((tmp_path / "pgm-3ag-iql-1" / "run.json").read_text())
     later = facts["sessions"][0] | {"started": "2026-01-03T00:00:00+00:00", "versions": {"consmarl": "0.2.0"}}
@@ -299,6 +299,6 @@ def test_versions_machines_and_commands_are_told_once_with_how_many_runs_had_the
     assert provenance.commands(runs) == [f"consmarl train --env pgm-3ag --method iql --seed {seed}" for seed in (0, 1)]
 
 
-def test_final_values_leave_out_what_is_not_a_number(write, groups_of):
+def test_final_values_leave_out_nan(write, groups_of):
     write("iql", {0: math.nan, 1: 2.0})
     assert final_values(groups_of()[0]) == {1: 2.0}
