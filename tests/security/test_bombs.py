@@ -30,7 +30,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 @contextmanager
 def little_memory():
-    """Expect that only little memory is allocated, less than `LITTLE`."""
+    """Check that less than `LITTLE` bytes of memory are allocated."""
     tracemalloc.start()
     try:
         yield
@@ -61,7 +61,7 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("kind", POLICIES)
-def test_a_policy_whose_header_lies_is_refused(tmp_path, kind):
+def test_a_policy_with_a_false_header_is_refused(tmp_path, kind):
     path = tmp_path / "policy.safetensors"
     path.write_bytes(POLICIES[kind])
     with little_memory(), refused("is not a safetensors file"):
@@ -80,20 +80,20 @@ def test_a_policy_whose_header_lies_is_refused(tmp_path, kind):
         ({"format": "consmarl-policy-1", "config": '{"seed": ' + "9" * 5000 + "}"}, "is not JSON"),
     ],
 )
-def test_a_policy_whose_configuration_is_none_is_refused(tmp_path, header, said):
+def test_a_policy_with_an_invalid_configuration_is_refused(tmp_path, header, said):
     save_file({"w": np.zeros(1, np.float32)}, tmp_path / "policy.safetensors", header)
     with little_memory(), refused(said):
         policy_config(tmp_path / "policy.safetensors")
 
 
-def test_weights_are_not_read_unless_they_are_those_of_the_configuration(tmp_path):
+def test_weights_that_do_not_fit_the_configuration_are_not_read(tmp_path):
     """A network of ten million units takes no memory here, because the file does not hold it."""
     huge = hostile.write_policy(tmp_path / "policy.safetensors", {"hidden_size": 10_000_000})
     with refused("does not fit its own configuration"):
         load_policy(huge)
 
 
-def test_numbers_of_another_type_are_no_weights(tmp_path):
+def test_weights_of_the_wrong_type_are_refused(tmp_path):
     config = TrainConfig(hidden_size=4)
     learner = config.trainer().learner
     import jax
@@ -143,7 +143,7 @@ ARRAYS = {
 
 @pytest.mark.parametrize("kind", ARRAYS)
 @pytest.mark.parametrize("name", ["steps/rewards", "header", "world/extra"])
-def test_a_record_whose_arrays_lie_is_refused(tmp_path, monkeypatch, kind, name):
+def test_a_record_with_false_array_headers_is_refused(tmp_path, monkeypatch, kind, name):
     monkeypatch.chdir(tmp_path)
     content, said = ARRAYS[kind]
     path = hostile.write_record(tmp_path, {}, **{name: None})
@@ -155,7 +155,7 @@ def test_a_record_whose_arrays_lie_is_refused(tmp_path, monkeypatch, kind, name)
 
 
 def zeros(size, method, claimed=None):
-    """An archive with an array of `size` bytes of zeros, which may claim to have another size."""
+    """An archive with an array of `size` bytes of zeros, which may claim a different size."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", method) as archive, archive.open("steps/rewards.npy", "w") as member:
         member.write(npy(np.zeros(0, np.float32), described(f"({size // 4},)")))
@@ -177,7 +177,7 @@ ARCHIVES = {
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
-def test_a_record_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch, kind):
+def test_a_record_that_would_fill_memory_is_refused(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(archives, "MOST_BYTES", LITTLE)
     made, said = ARCHIVES[kind]
     path = tmp_path / "episode.npz"
@@ -186,7 +186,7 @@ def test_a_record_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch, k
         read_episode(path)
 
 
-def test_a_record_of_a_great_many_arrays_is_refused(tmp_path):
+def test_a_record_with_too_many_arrays_is_refused(tmp_path):
     path = hostile.write_record(tmp_path, {}, **{f"world/{number}": np.zeros(3) for number in range(300)})
     with refused("more than 200 arrays"):
         read_episode(path)
@@ -200,7 +200,7 @@ def test_a_record_of_a_great_many_arrays_is_refused(tmp_path):
      '{"format": {}, "kind": "training"}'],
     ids=["deep", "number", "list", "kind", "after", "format"],
 )  # fmt: skip
-def test_a_record_whose_header_is_none_is_refused(tmp_path, header):
+def test_a_record_with_an_invalid_header_is_refused(tmp_path, header):
     with refused("not a recorded episode|damaged"):
         read_episode(hostile.write_record(tmp_path, {}, header=np.array(header)))
 
@@ -235,19 +235,19 @@ LIKE = {"x": np.zeros(2, np.float32)}
         (dict(leaves=[{"name": "['x']", "dtype": "key<fry>", "shape": [], "key_impl": "threefry2x32"}]), "is not key"),
     ],
 )
-def test_a_checkpoint_with_a_right_checksum_is_checked_all_the_same(tmp_path, changes, said):
+def test_a_checkpoint_with_a_valid_checksum_is_still_checked(tmp_path, changes, said):
     checkpoint(tmp_path, **changes)
     with refused(said):
         checkpoints.restore(tmp_path, LIKE)
 
 
-def test_a_checkpoint_cannot_ask_for_more_memory_than_its_file_could_fill(tmp_path):
+def test_a_checkpoint_cannot_claim_more_memory_than_its_file_could_fill(tmp_path):
     checkpoint(tmp_path, facts={"table_places": 2**50})
     with refused("larger than its"):
         checkpoints.restore(tmp_path, lambda facts: {"x": np.zeros(facts["table_places"], np.float32)})
 
 
-def test_a_deep_manifest_is_a_damaged_one(tmp_path):
+def test_a_deeply_nested_manifest_is_refused(tmp_path):
     checkpoint(tmp_path)
     (tmp_path / "checkpoint-000000001" / "manifest.json").write_text(DEEP)
     with refused("nested too deeply"):
@@ -262,7 +262,7 @@ FACTS = {
 
 
 @pytest.mark.parametrize("content", FACTS, ids=lambda content: content[:40].decode("latin-1"))
-def test_facts_of_a_run_that_are_none_are_refused(tmp_path, content):
+def test_an_invalid_run_json_is_refused_and_left_unchanged(tmp_path, content):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "run.json").write_bytes(content)
     for call in (read_config, lambda run: begin_session(run, 0)):
@@ -273,7 +273,7 @@ def test_facts_of_a_run_that_are_none_are_refused(tmp_path, content):
 
 
 @pytest.mark.parametrize("content", [b"[]", b"\xff\xfe", DEEP.encode(), b'{"share": [1]}', b'{"env": null}', b'"x"'])
-def test_a_configuration_that_is_none_is_refused(tmp_path, content):
+def test_an_invalid_configuration_is_refused(tmp_path, content):
     (tmp_path / "config.json").write_bytes(content)
     for call in (read_config, lambda run: TrainConfig.from_file(run / "config.json")):
         with refused("config.json"):
@@ -281,7 +281,7 @@ def test_a_configuration_that_is_none_is_refused(tmp_path, content):
 
 
 @pytest.mark.parametrize("row", [b"[]", b"\xff\xfe", DEEP.encode(), b"{}", b'{"episode": "5"}'])
-def test_metrics_that_are_none_cost_a_run_that_goes_on_no_other_row(tmp_path, row):
+def test_an_invalid_row_of_metrics_loses_no_other_row_on_resuming(tmp_path, row):
     path = tmp_path / "metrics.jsonl"
     content = b'{"episode": 0}\n' + row + b'\n{"episode": 8}\n'
     path.write_bytes(content)
@@ -289,13 +289,13 @@ def test_metrics_that_are_none_cost_a_run_that_goes_on_no_other_row(tmp_path, ro
     assert path.read_bytes() == content
 
 
-def test_a_last_line_half_written_is_passed_over(tmp_path):
+def test_a_partial_last_line_is_skipped(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"episode": 0}\n{"episode": 8}\n{"epis')
     assert MetricsFile(path).rows() == [{"episode": 0}, {"episode": 8}]
 
 
-def test_a_record_like_this_is_read(tmp_path):
+def test_an_unchanged_record_can_be_read(tmp_path):
     """The unchanged record is valid, so those above are refused because of their changes."""
     recorded = read_episode(hostile.write_record(tmp_path, {"env": "x"}, 7))
     assert (recorded.episode, recorded.kind, recorded.num_steps) == (7, exchanges.TRAINING, 2)

@@ -22,7 +22,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(("name", "command"), [(name, each) for name, every in COMMANDS.items() for each in every])
-def test_a_damaged_file_costs_one_sentence(tmp_path, monkeypatch, capsys, name, command, damage):
+def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys, name, command, damage):
     monkeypatch.chdir(tmp_path)
     run = tmp_path / "run"
     run.mkdir()

@@ -27,7 +27,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("content", FAULTS, ids=lambda content: FAULTS[content][:24] + content[:8].decode("latin-1"))
-def test_every_fault_is_a_sentence_that_names_the_file(tmp_path, content):
+def test_every_fault_is_refused_in_one_sentence_that_names_the_file(tmp_path, content):
     path = tmp_path / "facts.json"
     path.write_bytes(content)
     with refused(FAULTS[content]) as error:
@@ -35,7 +35,7 @@ def test_every_fault_is_a_sentence_that_names_the_file(tmp_path, content):
     assert str(error.value).startswith(str(path))
 
 
-def test_what_is_not_there_or_too_large_is_refused(tmp_path):
+def test_missing_and_too_large_files_are_refused(tmp_path):
     with refused("there is no file"):
         read_json_object(tmp_path / "absent.json")
     with refused("there is no file"):
@@ -47,7 +47,7 @@ def test_what_is_not_there_or_too_large_is_refused(tmp_path):
         read_json_object(path)
 
 
-def test_what_is_right_is_read():
+def test_valid_json_is_read():
     assert parse_json("[1, 2]", "it") == [1, 2]
     assert parse_json_object('{"a": "\\ud83d\\ude00 [[{{"}', "it") == {"a": "😀 [[{{"}
     wide = "[" + ",".join(["[]"] * 200) + "]"
@@ -64,12 +64,12 @@ def test_what_is_right_is_read():
         ('{"a": "\\\\u001b é\\n\\t\\ud83d\\ude00"}', {"a": "\\u001b é\n\t😀"}),  # all of this can be shown
     ],
 )
-def test_characters_that_cannot_be_shown_are_replaced(written, shown):
+def test_unprintable_characters_are_replaced(written, shown):
     assert parse_json(written, "it") == shown
 
 
 @pytest.mark.parametrize(
     "value", ["-" * 100_000 + "1", "-" * 3000 + "1", "(" * 5000, "1+" * 5000 + "1", "{[]: 1}", "x." * 5000]
 )
-def test_settings_of_worlds_are_literals_or_words_however_they_are_written(value):
+def test_settings_that_are_not_literals_are_read_as_strings(value):
     assert settings_from((f"name={value}",)) == {"name": value}

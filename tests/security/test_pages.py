@@ -70,8 +70,8 @@ def pages(tmp_path, monkeypatch, capsys):
     return pages
 
 
-def test_names_are_text_in_pages(pages):
-    """Pages of runs with hostile names have the same elements as pages of other runs, and no others."""
+def test_names_appear_as_plain_text_in_pages(pages):
+    """Pages of runs with hostile names have exactly the same elements as pages of other runs."""
     for page, other in zip(pages(MARKUP, "hostile"), pages(PLAIN, "plain"), strict=True):
         ours, theirs = (Elements(path.read_text(encoding="utf-8")) for path in (page, other))
         assert ours.tags == theirs.tags
@@ -82,7 +82,7 @@ def test_names_are_text_in_pages(pages):
         assert "{{7*7}}" in text.replace("&#123;", "{"), "names are not templates"
 
 
-def test_names_do_nothing_in_a_browser(pages, open_page):
+def test_names_run_no_script_in_a_browser(pages, open_page):
     for path in pages(MARKUP, "hostile"):
         page = open_page(path.as_uri())
         for key in ("Tab", "ArrowRight", "End", "Home"):

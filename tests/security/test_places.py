@@ -30,14 +30,14 @@ def test_nothing_is_written_through_a_link_in_a_run(tmp_path, name):
     assert {path.name for path in run.iterdir()} == {name}
 
 
-def test_a_run_may_lie_behind_a_link(tmp_path):
+def test_a_runs_directory_may_be_a_link(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "disk")
     with held(tmp_path / "run", "this run"):
         pass
 
 
-def test_our_processes_import_nothing_from_the_current_folder(tmp_path, monkeypatch):
+def test_our_processes_do_not_import_from_the_current_folder(tmp_path, monkeypatch):
     """Working inside a directory from a stranger does not run the modules in it."""
     (tmp_path / "json.py").write_text("from pathlib import Path\nPath('PWNED').touch()\n")
     (tmp_path / "wanted").mkdir()
@@ -54,7 +54,7 @@ def test_our_processes_import_nothing_from_the_current_folder(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("kind", ["PNG", "EPS", "BMP"])
-def test_only_a_gif_is_looked_at_as_one(tmp_path, kind):
+def test_only_gifs_are_opened_as_pictures(tmp_path, kind):
     path = tmp_path / "policy.gif"
     Image.new("RGB", (4, 4)).save(path, kind)
     with refused("is not a picture"):
@@ -76,6 +76,6 @@ def test_a_picture_that_claims_to_be_huge_or_ends_early_is_refused(tmp_path):
     assert pictures._first_frame(small, path)[1] == (4, 4)
 
 
-def test_advice_on_a_run_in_somebody_elses_environment_says_what_it_needs():
+def test_suggested_commands_name_environments_of_other_packages():
     assert confirmation("pgm-3ag") == ""
     assert confirmation("pettingzoo:a.b") == " --env pettingzoo:a.b"

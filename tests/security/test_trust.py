@@ -79,12 +79,12 @@ WAYS = {
 RUNS_OTHERS = {"train", "resume", "evaluate", "watch", "sweep", "export", "bench"}
 
 
-def test_every_command_is_tried():
+def test_every_command_is_tested():
     assert WAYS.keys() == COMMANDS.keys()
 
 
 @pytest.mark.parametrize(("command", "words"), [(name, way) for name, ways in WAYS.items() for way in ways])
-def test_no_command_runs_what_a_file_names(files, capsys, command, words):
+def test_no_command_runs_a_program_that_a_file_names(files, capsys, command, words):
     arguments = " ".join(words.split())
     for name in sorted(files, key=len, reverse=True):
         arguments = arguments.replace(name, str(files[name]))
@@ -98,12 +98,12 @@ def test_no_command_runs_what_a_file_names(files, capsys, command, words):
     assert code in (0, 2)
 
 
-def test_lists_are_made_without_building_what_is_asked_for(named, capsys):
+def test_list_does_not_create_environments(named, capsys):
     assert main(["list", "--env", named[0]]) == 2
     assert "there is no world" in capsys.readouterr().err
 
 
-def test_the_python_functions_do_not_run_it_either(files, named):
+def test_python_functions_do_not_run_a_program_that_a_file_names(files, named):
     run, policy = files["RUN"], files["POLICY"]
     for call in (
         lambda: consmarl.evaluate(run),
@@ -126,19 +126,19 @@ def test_the_python_functions_do_not_run_it_either(files, named):
         consmarl.view(run, staged=1)
 
 
-def test_no_worker_is_started_for_what_a_file_names(named, monkeypatch):
+def test_no_worker_process_is_started_for_a_program_that_a_file_names(named, monkeypatch):
     monkeypatch.setattr("subprocess.Popen", None)
     config = hostile.config(*named) | {"num_envs": 4, "episodes": 8}
     with refused(SAYS_WHAT_TO_ADD):
         TrainConfig.from_json(json.dumps(config)).trainer()
 
 
-def test_recorded_episodes_of_anybodys_environment_can_be_looked_at(files):
+def test_recorded_episodes_of_untrusted_environments_can_be_viewed(files):
     page = consmarl.view(files["RUN"])
     assert "action 2" in page.read_text(encoding="utf-8")
 
 
-def test_to_name_another_environment_is_no_permission(files):
+def test_naming_another_environment_does_not_give_permission(files):
     for trust in ("pettingzoo:other", "pgm-3ag"):
         for call in (consmarl.evaluate, consmarl.resume):
             with refused("names the environment .*, and not"):
@@ -151,7 +151,7 @@ def test_to_name_another_environment_is_no_permission(files):
 
 
 @pytest.mark.parametrize("named", [hostile.NAMED[name] for name in ("system", "popen")])
-def test_even_a_user_cannot_call_what_makes_no_environment(files, named):
+def test_functions_that_make_no_environment_cannot_be_called_even_with_trust(files, named):
     env, settings = named
     for call in (
         lambda: TrainConfig(env=env, set=tuple(settings)).trainer(),
@@ -163,7 +163,7 @@ def test_even_a_user_cannot_call_what_makes_no_environment(files, named):
 
 
 @pytest.mark.parametrize("id", ["pettingzoo:x; rm -rf ~", "pettingzoo:\x1b[2Jx", "pettingzoo:" + "x" * 10_000])
-def test_what_people_copy_from_the_sentence_is_one_word_of_a_shell(id):
+def test_environment_names_in_suggested_options_are_quoted_for_the_shell(id):
     with refused("add --env ('.*'|'.*'…) or --trust") as error:
         foreign_world(confirmed(id, False, "run/config.json"))
     assert str(error.value).isprintable()
@@ -180,12 +180,12 @@ class TestWithPermission:
         return hostile.write_json(Path("config.json"), hostile.config(self.ENV, list(self.SETTINGS)))
 
     @pytest.mark.parametrize("trust", [True, ENV])
-    def test_it_is_built(self, path, trust):
+    def test_a_trusted_environment_is_created(self, path, trust):
         assert TrainConfig.from_file(path, trust=trust).trainer().world.num_agents == 3
         assert TrainConfig.from_file(path).trusted().trainer().world.num_agents == 3
 
     @pytest.mark.parametrize("words", [["--trust"], ["--env", ENV], [f"--env={ENV}"]])
-    def test_commands_that_begin_with_a_file_get_it_from_the_user(self, path, words, monkeypatch):
+    def test_train_and_bench_accept_permission_on_the_command_line(self, path, words, monkeypatch):
         begun = []
         monkeypatch.setattr("consmarl.experiments.train.train", lambda config, _out: begun.append(config))
         monkeypatch.setattr("consmarl.experiments.ending.ending", str)
@@ -196,7 +196,7 @@ class TestWithPermission:
             assert config.trainer().world.num_agents == 3
 
     @pytest.mark.parametrize("words", [dict(trust=True), dict(envs=(ENV,))])
-    def test_sweeps_pass_it_on_to_their_workers(self, words):
+    def test_sweeps_pass_the_permission_on_to_their_workers(self, words):
         content = {"methods": ["iql"], "seeds": [0], "envs": [self.ENV], "set": list(self.SETTINGS)}
         (run,) = runs_of(SweepRequest(config=hostile.write_json(Path("sweep.json"), content), **words))
         assert run.config.trainer().world.num_agents == 3
@@ -205,7 +205,7 @@ class TestWithPermission:
         assert passed.trainer().world.num_agents == 3
 
 
-def test_a_sweeps_worker_runs_what_the_user_trusts():
+def test_a_sweeps_worker_runs_an_environment_that_the_user_trusts():
     options = {"episodes": 2, "hidden_size": 2, "batch_episodes": 1, "replay_episodes": 2, "warmup_steps": 0,
                "evaluation_episodes": 1, "final_episodes": 1, "tensorboard": False}  # fmt: skip
     named = {"envs": [TestWithPermission.ENV], "set": list(TestWithPermission.SETTINGS)}
@@ -247,7 +247,7 @@ def called(tree):
             yield node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", ""), node
 
 
-def test_code_is_chosen_by_name_in_known_places_only():
+def test_code_is_imported_by_name_only_in_known_places():
     """No other place imports by name, so no command can import what a file names."""
     found = {name: set() for name in DANGEROUS}
     for path, tree in sources().items():
@@ -260,7 +260,7 @@ def test_code_is_chosen_by_name_in_known_places_only():
     assert found == DANGEROUS
 
 
-# All but json_files.py read only JSON that this process, or one that it started, has just written.
+# All except json_files.py read only JSON that this process, or one that it started, has just written.
 READ_JSON = {
     "json_files.py", "experiments/bench.py", "experiments/sweeps/worker.py", "experiments/train.py",
     "training/checkpoints.py", "training/parts.py", "training/programs.py",
@@ -268,13 +268,13 @@ READ_JSON = {
 }  # fmt: skip
 
 
-def test_json_that_people_pass_on_is_read_in_one_place():
+def test_untrusted_json_is_read_in_one_place():
     """Reports read files with their own code in `reports/`, which has its own tests."""
     found = {path for path, tree in sources().items() if {"loads", "load"} & {name for name, _ in called(tree)}}
     assert {path for path in found if not path.startswith("reports/")} == READ_JSON
 
 
-def test_nothing_is_unpickled_but_the_programs_in_the_users_own_cache():
+def test_nothing_is_unpickled_except_programs_in_the_users_cache():
     for path, tree in sources().items():
         if path == "training/programs.py":
             continue

@@ -13,7 +13,7 @@ NEAR = 2e-6
 
 
 class TooCloseError(Exception):
-    """Rounding would decide a comparison."""
+    """The result of a comparison would depend on rounding."""
 
 
 def greater(left, right):

@@ -40,7 +40,7 @@ def compiled_step(mechanism, key, situation, values, state, memory):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_advisor_agrees_with_the_compiled_mechanism_to_the_last_draw(name):
+def test_the_advisor_agrees_exactly_with_the_compiled_mechanism(name):
     mechanism = MECHANISMS[name]
     advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, mechanism)
     state = mechanism.init(NUM_AGENTS, NUM_ACTIONS)
@@ -82,7 +82,7 @@ def play(advisor, random, num_steps):
 REMEMBERING = Cons(start_episode=0, ask_scale=1e-6, teacher_memory=TeacherMemory.HISTORY)
 
 
-def test_teachers_who_remember_are_shown_what_the_student_saw_and_did_in_this_episode():
+def test_teachers_with_history_get_the_students_observations_and_actions():
     advisor, random = Advisor(2, 3, REMEMBERING), np.random.default_rng(0)
     seen, done, shown = [], [], []
 
@@ -107,7 +107,7 @@ def test_teachers_who_remember_are_shown_what_the_student_saw_and_did_in_this_ep
     assert advisor.requests_left.max() < 50_000  # both were advised, and did as advised
 
 
-def test_what_teachers_remember_survives_in_the_middle_of_an_episode(tmp_path):
+def test_histories_can_be_saved_and_restored_in_the_middle_of_an_episode(tmp_path):
     advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, REMEMBERING)
 
     def goes_on(advisor):
@@ -137,7 +137,7 @@ def test_what_teachers_remember_survives_in_the_middle_of_an_episode(tmp_path):
         other.load_state_dict(Advisor(NUM_AGENTS, NUM_ACTIONS, AT_ONCE).state_dict())
 
 
-def test_observations_that_change_their_shape_cannot_be_remembered():
+def test_observations_that_change_shape_are_refused_with_history():
     advisor = Advisor(2, 2, REMEMBERING)
     advisor.begin_episode()
     advisor.advise([np.zeros(2), np.zeros(3)], np.zeros((2, 2)), [0, 0], lambda *_: [0.0, 0.0])
@@ -146,7 +146,7 @@ def test_observations_that_change_their_shape_cannot_be_remembered():
 
 
 @pytest.mark.parametrize("name", ["CONS, paper", "CONS, first visits", "AdHocTD, release"])
-def test_restored_advisor_goes_on_as_if_nothing_had_happened(name, tmp_path):
+def test_a_restored_advisor_continues_identically(name, tmp_path):
     advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, MECHANISMS[name], seed=3)
     random = np.random.default_rng(0)
     advisor.begin_episode()
@@ -165,7 +165,7 @@ def test_restored_advisor_goes_on_as_if_nothing_had_happened(name, tmp_path):
     assert other.answers_left.tolist() == advisor.answers_left.tolist()
 
 
-def test_same_seed_same_advice_and_another_seed_another():
+def test_the_same_seed_gives_the_same_advice_and_another_seed_other_advice():
     def advice(seed):
         advisor = Advisor(NUM_AGENTS, NUM_ACTIONS, MECHANISMS["CONS, paper"], seed=seed)
         advisor.begin_episode()
@@ -176,7 +176,7 @@ def test_same_seed_same_advice_and_another_seed_another():
     assert advice(1) != advice(2)
 
 
-def test_nobody_is_asked_who_has_no_budget_to_answer():
+def test_teachers_without_budget_are_not_asked():
     advisor = Advisor(3, 2, Cons(start_episode=0, budget_answers=0, ask_scale=1e-6))
     advisor.begin_episode()
     advisor.begin_episode()
@@ -216,7 +216,7 @@ VALUES = np.zeros((3, 2))
         (([0, 1, {}], VALUES, [0, 0, 0]), {}, "an observation must be a number or an array"),
     ],
 )
-def test_wrong_input_gets_a_sentence(arguments, settings, sentence):
+def test_invalid_input_is_refused_and_not_counted(arguments, settings, sentence):
     advisor = Advisor(3, 2, Cons(start_episode=0, **settings))
     advisor.begin_episode()
     with pytest.raises(UsageError, match=sentence):
@@ -225,7 +225,7 @@ def test_wrong_input_gets_a_sentence(arguments, settings, sentence):
     assert all(len(rows) == 0 for rows in counts)  # nothing was counted
 
 
-def test_wrong_use_gets_a_sentence():
+def test_misuse_of_an_advisor_is_refused():
     with pytest.raises(UsageError, match="begin_episode"):
         Advisor(3, 2, AT_ONCE).advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0])
     with pytest.raises(UsageError, match="at least 2 agents"):
@@ -242,7 +242,7 @@ def test_wrong_use_gets_a_sentence():
         release.advise([0, 1, 2], VALUES, [0, 0, 0], lambda *_: [0.0, 0.0], is_exploring=[True] * 3)
 
 
-def test_an_advisor_that_shares_nothing_for_long_says_so():
+def test_an_advisor_warns_if_sharing_starts_late():
     with pytest.warns(UserWarning, match=r"until episode 5,000 is over: pass Cons\(start_episode=0\)") as said:
         Advisor(3, 2)
     assert [each.filename for each in said] == [__file__]  # the warning points to the line that created the Advisor
@@ -252,7 +252,7 @@ def test_an_advisor_that_shares_nothing_for_long_says_so():
         Advisor(3, 2, Cons(start_episode=300), episodes=200)
 
 
-def test_a_start_that_nobody_gave_fits_the_episodes_to_come():
+def test_the_default_start_fits_the_number_of_episodes():
     # warnings are errors here
     assert Advisor(3, 2, episodes=2_000).sharing == Cons(start_episode=250)
     assert Advisor(3, 2, Cons.preset("recommended"), episodes=100_000).sharing.start_episode == 1_000
@@ -269,7 +269,7 @@ def test_a_start_that_nobody_gave_fits_the_episodes_to_come():
         ((3, 2), dict(seed=True), "seed must be a whole number"),
     ],
 )
-def test_wrong_sizes_get_a_sentence(arguments, settings, sentence):
+def test_invalid_sizes_are_refused(arguments, settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         Advisor(*arguments, AT_ONCE, **settings)
 
@@ -281,7 +281,7 @@ def example(name):
     return module
 
 
-def test_tabular_example_opens_more_locks_together():
+def test_the_tabular_example_opens_more_locks_with_advice():
     openings = example("tabular_advisor").openings
     alone, advised_alone = openings(shares=False)
     together, advised = openings(shares=True)
@@ -290,14 +290,14 @@ def test_tabular_example_opens_more_locks_together():
     assert together > alone + 0.5  # of four locks
 
 
-def test_torch_example_trains():
+def test_the_torch_example_trains():
     pytest.importorskip("torch")
     returns, num_advised = example("torch_dqn_advisor").train(25, start_episode=3)
     assert len(returns) == 25
     assert num_advised > 0
 
 
-def test_recurrent_torch_example_trains_and_teachers_go_through_the_students_episode():
+def test_the_recurrent_torch_example_trains():
     pytest.importorskip("torch")
     returns, num_advised = example("torch_drqn_advisor").train(25, start_episode=3)
     assert len(returns) == 25

@@ -43,7 +43,7 @@ def slowly(values, visits, draws, rules):
     return oracle.algorithm_3(agents, 0, EPISODE, rules, draws)
 
 
-def test_every_dimension_is_absorbed_as_an_action_of_its_own():
+def test_every_dimension_is_absorbed_as_a_separate_action():
     mechanism = Cons(start_episode=START, eligibility=Eligibility.ANYONE, temperature=0.3)
     rules = oracle.Rules(start_episode=START, teachers="any", temperature=0.3)
     num_compared, num_advised = 0, 0
@@ -71,7 +71,7 @@ def test_every_dimension_is_absorbed_as_an_action_of_its_own():
     assert num_advised > 0
 
 
-def test_who_may_teach_is_decided_by_the_means_of_the_maxima():
+def test_eligibility_compares_the_mean_over_dimensions_of_the_maximum_values():
     mechanism = Cons(start_episode=START, eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.1)
     replied = set()
     for seed in range(6):
@@ -92,7 +92,7 @@ def test_importance_is_the_mean_over_dimensions():
     np.testing.assert_allclose(chance, 1 - 2.5**-2.5, rtol=1e-6)
 
 
-def test_majorities_are_counted_in_every_dimension():
+def test_votes_are_counted_separately_in_every_dimension():
     values, visits = a_request(1)
     exchange = answered(AdHocTD(giving="always", start_episode=START), jax.random.key(0), values, visits)
     for branch in range(BRANCHES):
@@ -101,7 +101,7 @@ def test_majorities_are_counted_in_every_dimension():
         assert votes[exchange.student.action[branch]] == votes.max()
 
 
-def test_nobody_is_advised_to_do_what_does_not_exist():
+def test_choices_that_do_not_exist_are_never_advised():
     allowed = np.ones((BRANCHES, ACTIONS), bool)
     allowed[1, 2:], allowed[2, 1:] = False, False
     for mechanism in (Cons(start_episode=START, eligibility="anyone"), AdHocTD(giving="always", start_episode=START)):
@@ -130,7 +130,7 @@ def asking_everybody(told):
     return lambda _is_asking: Prepared(lambda students, envs: told[:, students, envs])
 
 
-def test_a_request_costs_one_unit_and_dimensions_without_knowledge_stay_the_students_own():
+def test_a_request_costs_one_unit_and_unadvised_dimensions_keep_the_students_choice():
     rng = np.random.default_rng(5)
     told = rng.normal(size=(AGENTS, AGENTS, 1, BRANCHES, ACTIONS)).astype(np.float32)
     told[:, :, :, 2] = 0.0  # no agent knows anything about the last dimension
@@ -154,7 +154,7 @@ def test_a_request_costs_one_unit_and_dimensions_without_knowledge_stay_the_stud
 
 
 @pytest.mark.parametrize("mode", list(Consult))
-def test_consulting_scores_every_dimension_by_itself(mode):
+def test_consulting_scores_every_dimension_separately(mode):
     rng = np.random.default_rng(6)
     told = rng.normal(size=(AGENTS, AGENTS, 2, BRANCHES, ACTIONS)).astype(np.float32)
     own = told[np.arange(AGENTS), np.arange(AGENTS)]  # [agent, env, branch, action]
@@ -212,7 +212,7 @@ def test_an_advisor_agrees_with_the_compiled_mechanism():
     assert num_kept > 0
 
 
-def test_an_advisor_remembers_and_refuses_in_several_dimensions():
+def test_an_advisor_handles_history_and_invalid_input_in_several_dimensions():
     mechanism = Cons(start_episode=0, ask_scale=1e-6, teacher_memory="history", eligibility="anyone")
     advisor, again = (Advisor(2, 3, mechanism, num_dimensions=2) for _ in range(2))
     rng, shown = np.random.default_rng(8), []

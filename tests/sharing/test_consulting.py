@@ -31,11 +31,11 @@ def scores(mode, is_sent):
     return np.asarray(SCORES[mode](jnp.array(VALUES[0]), jnp.array(VALUES), jnp.array(is_sent)))
 
 
-def test_the_mean_is_that_of_the_whole_team():
+def test_the_mean_is_taken_over_the_whole_team():
     np.testing.assert_allclose(scores(Consult.MEAN, ALL_OTHERS), [0.4, 0.4, 2.6 / 3], rtol=1e-6)
 
 
-def test_votes_count_and_ties_go_to_what_the_student_values_most():
+def test_votes_are_counted_and_ties_go_to_the_students_preference():
     found = scores(Consult.VOTE, ALL_OTHERS)
     np.testing.assert_array_equal(np.floor(found), [1, 1, 1])
     assert found.argmax() == 0
@@ -46,15 +46,15 @@ def test_a_majority_outvotes_the_student():
     assert int(SCORES[Consult.VOTE](agreed[0], agreed, jnp.array(ALL_OTHERS)).argmax()) == 1
 
 
-def test_the_most_hopeful_ones_values_count_alone():
+def test_only_the_most_hopeful_teammates_values_count():
     np.testing.assert_array_equal(scores(Consult.BEST, HOPEFUL), VALUES[2])
 
 
-def test_where_nobody_hopes_for_more_the_students_own_values_count():
+def test_the_students_values_count_if_nobody_is_more_hopeful():
     np.testing.assert_array_equal(scores(Consult.BEST, np.zeros(3, bool)), VALUES[0])
 
 
-def test_absorption_moves_the_policy_by_equation_9():
+def test_absorption_changes_the_policy_by_equation_9():
     # by hand: one teacher, so its weight is 1; τ = 0.6, w_p = w_n = 0.5
     own, teacher = (np.exp(row) / np.exp(row).sum() for row in (VALUES[0], VALUES[2]))
     expected = own.copy()
@@ -84,14 +84,14 @@ def played(mode, *, are_alike=False):
 
 
 @pytest.mark.parametrize("mode", list(Consult))
-def test_agents_who_think_alike_play_as_they_would_alone(mode):
+def test_identical_agents_play_as_they_would_alone(mode):
     alone, together = played(None, are_alike=True), played(mode, are_alike=True)
     np.testing.assert_array_equal(together.batch.actions, alone.batch.actions)
     np.testing.assert_array_equal(together.batch.rewards, alone.batch.rewards)
 
 
 @pytest.mark.parametrize("mode", list(Consult))
-def test_agents_who_differ_change_what_they_do_and_messages_are_counted(mode):
+def test_different_agents_change_their_actions_and_messages_are_counted(mode):
     alone, together = played(None), played(mode)
     assert (together.batch.actions != alone.batch.actions).any()
     traffic, num_steps = together.traffic, together.batch.num_steps
@@ -103,7 +103,7 @@ def test_agents_who_differ_change_what_they_do_and_messages_are_counted(mode):
         assert 0 < traffic.answers.sum() < 2 * traffic.requests.sum()
 
 
-def test_what_was_said_is_recorded_as_it_was_acted_on():
+def test_recorded_answers_match_the_actions_taken():
     learner, parameters = team(are_alike=False)
     actors = Actors(learner, Greedy(), Consulting(Consult.BEST))
     play = jax.jit(functools.partial(play_episodes, WORLD, actors, num_envs=NUM_ENVS, is_recording=True))

@@ -81,7 +81,7 @@ def filled_table(num_places=SMALLEST):
 BATCH, NUM_BATCHES, NUM_KEYS = 4096, 512, 200_000
 
 
-def test_two_million_visits_are_counted_as_a_dict_counts_them():
+def test_two_million_visits_are_counted_like_a_dict():
     random = np.random.default_rng(7)
     keys = random_keys(8, NUM_KEYS + 50_000)
     never_met = keys[NUM_KEYS:]
@@ -122,7 +122,7 @@ def test_keys_of_one_full_bucket_overflow_into_others(num_keys):
         assert looked_up(table, keys) == [1] * num_keys
 
 
-def test_keys_that_overflowed_are_found_again_and_not_put_down_twice():
+def test_keys_that_overflowed_are_found_again_and_not_stored_twice():
     keys = same_bucket(3 * BUCKET, num_buckets=8)
     table = empty_table(64)
     for amount in (1, 2, 3):
@@ -132,7 +132,7 @@ def test_keys_that_overflowed_are_found_again_and_not_put_down_twice():
     assert contents(table) == {tuple(key): 6 for key in keys.tolist()}
 
 
-def test_absent_keys_of_a_full_bucket_are_looked_for_elsewhere_and_not_found():
+def test_absent_keys_of_a_full_bucket_are_not_found():
     keys = same_bucket(BUCKET + 4)
     table, _ = counted(empty_table(SMALLEST), keys[:-3])
     assert looked_up(table, keys[-3:]) == [0, 0, 0]
@@ -146,7 +146,7 @@ def test_equal_keys_of_a_batch_share_a_place():
     assert table.num_filled == 3
 
 
-def test_only_one_key_gets_the_last_place_of_a_bucket_and_the_others_find_another():
+def test_only_one_key_gets_the_last_place_of_a_bucket_and_the_others_overflow():
     first, rivals = np.split(same_bucket(BUCKET + 4), [BUCKET - 1])
     table, _ = counted(empty_table(SMALLEST), first)
     batch = np.repeat(rivals, 2, axis=0)  # every rival occurs twice
@@ -157,7 +157,7 @@ def test_only_one_key_gets_the_last_place_of_a_bucket_and_the_others_find_anothe
     assert sum(rival in in_first_bucket for rival in rivals.tolist()) == 1
 
 
-def test_keys_that_take_turns_without_sharing_a_bucket_all_get_a_place():
+def test_keys_that_share_a_lane_but_no_bucket_all_get_a_place():
     # with two keys, 8 lanes decide which key is first at a bucket, so this table's 16 buckets share lanes in pairs
     keys = keys_of((8, 1), (16, 1))
     table, totals = counting(empty_table(16 * BUCKET), keys, np.ones(2, np.int32))
@@ -166,7 +166,7 @@ def test_keys_that_take_turns_without_sharing_a_bucket_all_get_a_place():
 
 
 @pytest.mark.parametrize("vary", ["first word", "second word"])
-def test_keys_that_differ_in_one_word_only_are_different(vary):
+def test_keys_that_differ_in_only_one_word_are_different(vary):
     numbers = [1, 2, 3, 2**16, 2**31, 2**31 + 1, 2**32 - 1]
     keys = keys_of(*((number, 5) if vary == "first word" else (5, number) for number in numbers))
     amounts = np.arange(1, len(keys) + 1)
@@ -177,7 +177,7 @@ def test_keys_that_differ_in_one_word_only_are_different(vary):
 
 
 @pytest.mark.parametrize("key", [(0, 1), (1, 0), (0, 2**32 - 1), (2**32 - 1, 0)])
-def test_a_word_of_zeros_does_not_make_a_key_look_like_a_free_place(key):
+def test_a_key_with_a_zero_word_is_not_mistaken_for_a_free_place(key):
     table = empty_table(SMALLEST)
     for times in (1, 2):
         table, totals = counted(table, keys_of(key))
@@ -188,7 +188,7 @@ def test_a_word_of_zeros_does_not_make_a_key_look_like_a_free_place(key):
     assert contents(table) == {key: 2, neighbour: 1}
 
 
-def test_a_crowd_on_one_path_fills_the_table_to_the_last_place():
+def test_keys_with_the_same_search_path_can_fill_the_whole_table():
     # all start in bucket 0 with a stride of 1, so they queue at every bucket: the longest possible search
     num_buckets = 64
     keys = keys_of(*((num_buckets * (1 + i), 1) for i in range(num_buckets * BUCKET)))
@@ -201,7 +201,7 @@ def test_a_crowd_on_one_path_fills_the_table_to_the_last_place():
 # --- amounts ---
 
 
-def test_amounts_of_nothing_insert_nothing():
+def test_amounts_of_zero_insert_nothing():
     keys = random_keys(1, 6)
     table, _ = counted(empty_table(SMALLEST), keys, [0, 1, 0, 5, 0, 0])
     assert contents(table) == {tuple(keys[1].tolist()): 1, tuple(keys[3].tolist()): 5}
@@ -209,7 +209,7 @@ def test_amounts_of_nothing_insert_nothing():
     assert table.num_lost == 0
 
 
-def test_amounts_of_nothing_are_not_looked_for():
+def test_amounts_of_zero_are_not_looked_up():
     keys = random_keys(1, 3)
     table, _ = counted(empty_table(SMALLEST), keys, [7, 8, 0])
     following, totals = counted(table, keys, [0, 1, 0])
@@ -217,7 +217,7 @@ def test_amounts_of_nothing_are_not_looked_for():
     assert contents(following) == {tuple(keys[0].tolist()): 7, tuple(keys[1].tolist()): 9}
 
 
-def test_axes_of_keys_are_those_of_counts():
+def test_counts_have_the_same_axes_as_keys():
     keys = random_keys(2, 6).reshape(2, 3, 2)
     amounts = np.arange(1, 7, dtype=np.int32).reshape(2, 3)
     table, totals = counting(empty_table(SMALLEST), keys, amounts)
@@ -225,28 +225,28 @@ def test_axes_of_keys_are_those_of_counts():
     assert looking_up(table, keys[:, ::-1]).tolist() == amounts[:, ::-1].tolist()
 
 
-def test_an_empty_table_knows_nothing():
+def test_an_empty_table_has_no_counts():
     assert looked_up(empty_table(SMALLEST), random_keys(1, 5)) == [0] * 5
 
 
-# --- room ---
+# --- capacity ---
 
 
 @pytest.mark.parametrize("num_places", [1, 8, 16, 17, 64, 65, 1000])
-def test_a_table_has_at_least_the_places_that_were_asked_for(num_places):
+def test_a_table_has_at_least_the_requested_places(num_places):
     table = empty_table(num_places)
     assert table.num_places >= max(num_places, SMALLEST)
     assert table.num_places < max(2 * num_places, SMALLEST + 1)  # the next power of two at most
 
 
-def test_room_is_what_leaves_the_table_easy_to_search():
+def test_a_table_has_room_up_to_its_maximum_load():
     table, _ = counted(empty_table(64), random_keys(4, 20))
     assert has_room_for(table, 18)  # 20 + 18 = 38 of 64 · 0.6 = 38.4
     assert not has_room_for(table, 19)
 
 
 @pytest.mark.parametrize(("num_new", "num_places"), [(18, 64), (19, 256), (133, 256), (134, 1024)])
-def test_growing_makes_the_room_that_was_asked_for_in_steps_of_four(num_new, num_places):
+def test_growing_makes_the_requested_room_in_factors_of_four(num_new, num_places):
     table, _ = counted(empty_table(64), random_keys(4, 20))
     larger = grown(table, num_new)
     assert larger.num_places == num_places  # 20 + 133 = 153 of 256 · 0.6 = 153.6
@@ -269,7 +269,7 @@ def test_growing_keeps_every_count(num_keys):
     assert following.num_filled == len(keys)
 
 
-def test_growing_takes_keys_of_a_full_bucket_apart():
+def test_growing_keeps_the_counts_of_a_full_bucket():
     keys = same_bucket(SMALLEST)
     table, _ = counted(empty_table(SMALLEST), keys, np.arange(1, SMALLEST + 1))
     larger = grown(table, 100)
@@ -277,7 +277,7 @@ def test_growing_takes_keys_of_a_full_bucket_apart():
     assert looked_up(larger, keys) == list(range(1, SMALLEST + 1))
 
 
-def test_growing_does_not_forget_what_was_lost():
+def test_growing_keeps_the_number_of_lost_visits():
     table, _ = filled_table()
     table, _ = counted(table, random_keys(11, 3), [1, 2, 3])
     assert grown(table, 100).num_lost == 6
@@ -286,7 +286,7 @@ def test_growing_does_not_forget_what_was_lost():
 # --- a full table ---
 
 
-def test_a_full_table_counts_what_is_lost_and_goes_on_counting_what_is_there():
+def test_a_full_table_counts_lost_visits_and_still_counts_known_keys():
     table, keys = filled_table()
     strangers = random_keys(11, 3)
     batch = np.concatenate([strangers, keys[:5], strangers[:1]])
@@ -302,7 +302,7 @@ def test_a_full_table_counts_what_is_lost_and_goes_on_counting_what_is_there():
 
 
 @pytest.mark.parametrize("make_keys", [functools.partial(random_keys, 12), same_bucket])
-def test_more_keys_at_once_than_places_lose_just_those_that_do_not_fit(make_keys):
+def test_only_the_keys_that_do_not_fit_are_lost(make_keys):
     keys = make_keys(SMALLEST + 4)
     table, totals = counted(empty_table(SMALLEST), keys)
     assert table.num_filled == SMALLEST
@@ -321,7 +321,7 @@ visits = st.tuples(tiny_keys, st.integers(0, 3))
 
 @hypothesis.settings(max_examples=150)
 @hypothesis.given(st.lists(st.lists(visits, min_size=TINY_BATCH, max_size=TINY_BATCH), min_size=1, max_size=8))
-def test_every_answer_is_the_one_a_dict_gives(batches):
+def test_random_visits_are_counted_like_a_dict(batches):
     table, expected = empty_table(SMALLEST), collections.Counter()
     for batch in batches:
         for key, amount in batch:

@@ -48,7 +48,7 @@ class Loose(Counting):
     init = marks = count = lookup = None
 
 
-def test_a_registered_way_to_count_is_the_runs(tmp_path):
+def test_a_run_can_use_a_registered_way_to_count(tmp_path):
     consmarl.register_counting("by-row", ByRow)
     config = TrainConfig(
         method="cons", episodes=24, set=("grid=4,4", "episode_limit=6", "view=3,3"), hidden_size=8, warmup_steps=10,
@@ -64,7 +64,7 @@ def test_a_registered_way_to_count_is_the_runs(tmp_path):
     assert (tmp_path / "run" / "result.json").is_file()
 
 
-def test_the_exact_way_counts_what_each_agent_met():
+def test_exact_counting_counts_each_agents_own_observations():
     exact = ExactCounting()
     codes = jnp.array([[1, 2], [1, 2], [3, 4]], jnp.uint8)
     seats, once = jnp.array([0, 1, 0]), jnp.ones(3, jnp.int32)
@@ -86,7 +86,7 @@ def test_the_exact_way_counts_what_each_agent_met():
         (lambda: consmarl.register_counting("loose", Loose), "the way to count 'loose' must be a frozen dataclass"),
     ],
 )
-def test_misuse_gets_a_sentence(wrong, sentence):
+def test_unknown_and_invalid_ways_to_count_are_refused(wrong, sentence):
     with pytest.raises(UsageError, match=sentence):
         wrong()
     assert set(COUNTINGS) == {"exact", "simhash", "codebook"}

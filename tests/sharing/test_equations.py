@@ -38,18 +38,18 @@ visits = st.integers(0, 2**31 - 1).map(np.int32)
 prestiges = singles(0.0, 2e4)  # √n·Γ with n up to four hundred million
 
 
-# --- Eq. 1 and 2: who asks, who gives ---
+# --- Eq. 1 and 2: asking and giving ---
 
 
 @pytest.mark.parametrize(
     ("num_visits", "expected"),
     [(0, 1.0), (1, 2 / 3), (4, 4 / 9), (9, 8 / 27), (2, (2 / 3) ** math.sqrt(2))],  # (3/2)^−√n
 )
-def test_asking_falls_with_the_root_of_visits(num_visits, expected):
+def test_the_asking_probability_falls_with_the_root_of_visits(num_visits, expected):
     assert equations.asking_probability(jnp.int32(num_visits), 0.5) == close(expected)
 
 
-def test_cleanup_asks_more_often_on_what_it_knows():
+def test_agents_in_cleanup_keep_asking_about_known_observations():
     # υ_a = 0.01, the paper's value for Cleanup: 1.01^−10 after a hundred visits
     assert equations.asking_probability(jnp.int32(100), 0.01) == close(0.9052870)
 
@@ -64,19 +64,19 @@ def test_cleanup_asks_more_often_on_what_it_knows():
         (10_000, (7.0, 7.0, 7.0), 0.0),  # the action does not matter
     ],
 )
-def test_giving_rises_with_visits_and_importance(num_visits, values, expected):
+def test_the_giving_probability_rises_with_visits_and_importance(num_visits, values, expected):
     assert equations.giving_probability(jnp.int32(num_visits), floats(*values), 1.5) == close(expected)
 
 
 @some_examples
 @hypothesis.given(visits, singles(0.0009765625, 10.0))
-def test_asking_is_a_probability(num_visits, scale):
+def test_the_asking_probability_lies_between_0_and_1(num_visits, scale):
     assert 0 <= asking_probability(num_visits, scale) <= 1
 
 
 @some_examples
 @hypothesis.given(visits, values_of(5, -1e5, 1e5), singles(0.0009765625, 10.0))
-def test_giving_is_a_probability(num_visits, values, scale):
+def test_the_giving_probability_lies_between_0_and_1(num_visits, values, scale):
     assert 0 <= giving_probability(num_visits, values, scale) <= 1
 
 
@@ -111,13 +111,13 @@ def test_confidence_is_the_normalised_standard_deviation(policy, expected):
         ((-1000, -1000), 1.0, (1 / 2, 1 / 2)),  # and e^−1000 underflows to 0
     ],
 )
-def test_policy_is_the_softmax_of_values(values, temperature, expected):
+def test_the_policy_is_the_softmax_of_the_values(values, temperature, expected):
     assert equations.boltzmann_policy(floats(*values), temperature).tolist() == close(list(expected))
 
 
 @some_examples
 @hypothesis.given(extreme_values)
-def test_policies_add_up_to_one_and_confidence_is_a_fraction(values):
+def test_policies_add_up_to_one_and_confidence_lies_between_0_and_1(values):
     policy = np.asarray(boltzmann_policy(values))
     assert ((policy >= 0) & (policy <= 1)).all()
     assert policy.sum() == close(1)
@@ -126,7 +126,7 @@ def test_policies_add_up_to_one_and_confidence_is_a_fraction(values):
 
 @some_examples
 @hypothesis.given(extreme_values)
-def test_all_or_nothing_is_full_confidence_and_indifference_none(values):
+def test_a_deterministic_policy_has_full_confidence_and_a_uniform_one_none(values):
     size = len(values)
     certain = np.zeros(size, np.float32)
     certain[int(np.argmax(values))] = 1
@@ -167,7 +167,7 @@ def test_teachers_have_more_or_better_experience(teacher_visits, teacher_values,
         (0, (-1.0, 3.5), 1.0, False, True),
     ],
 )
-def test_halves_of_the_rule_for_teachers(teacher_visits, teacher_values, margin, is_familiar, is_hopeful):
+def test_each_condition_for_teachers_can_be_used_alone(teacher_visits, teacher_values, margin, is_familiar, is_hopeful):
     visits, values = (jnp.int32(teacher_visits), jnp.int32(5)), (floats(*teacher_values), floats(2.0, -8.0))
     assert bool(equations.is_more_familiar(*visits)) is is_familiar
     assert bool(equations.is_more_hopeful(*values, margin)) is is_hopeful
@@ -196,7 +196,7 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("shape", WEIGHTS)
-def test_negative_knowledge_loses_weight_as_in_the_paper(shape):
+def test_the_weight_of_negative_knowledge_falls_as_in_the_paper(shape):
     expected = WEIGHTS[shape]
     weights = equations.negative_weight(jnp.array(EPISODES[: len(expected)]), 5_000, shape)
     assert weights.tolist() == pytest.approx(list(expected), abs=5e-4)  # printed with three decimal places
@@ -212,7 +212,7 @@ def test_negative_knowledge_loses_weight_as_in_the_paper(shape):
         (1.0, (1, 1, 1, 1, 1)),
     ],
 )
-def test_negative_weight_is_a_hyperbola(shape, expected):
+def test_the_weight_of_negative_knowledge_is_a_hyperbola(shape, expected):
     assert equations.negative_weight(jnp.array(EPISODES), 5_000, shape).tolist() == close(list(expected))
 
 
@@ -222,7 +222,7 @@ start_episodes = st.sampled_from([1, 3, 500, 5_000, 100_000])
 
 @hypothesis.settings(some_examples, max_examples=40)  # every pair of settings compiles
 @hypothesis.given(start_episodes, shapes, st.lists(st.integers(1, 10**6), min_size=8, max_size=8))
-def test_weights_are_shares_once_sharing_is_on_and_never_rise(start_episode, shape, episodes_since):
+def test_weights_lie_between_0_and_1_once_sharing_starts_and_never_rise(start_episode, shape, episodes_since):
     # sharing is on in episodes after e_i; `since` is at least 1
     since = np.sort(np.array(episodes_since, np.int32))
     negative = np.asarray(negative_weights(start_episode + since, start_episode, shape))
@@ -234,7 +234,7 @@ def test_weights_are_shares_once_sharing_is_on_and_never_rise(start_episode, sha
 
 
 @pytest.mark.parametrize("shape", [0.0, -0.5, 0.3, 0.7])
-def test_weights_are_shares_in_the_very_episode_that_sharing_starts_at(shape):
+def test_weights_lie_between_0_and_1_in_the_episode_in_which_sharing_starts(shape):
     starts = (1, 100, 2_500, 5_000, 20_000, 100_000)
     negative = [negative_weights(jnp.int32(start), start, shape).item() for start in starts]
     assert negative == close([1.0] * len(starts))
@@ -254,7 +254,7 @@ def test_weights_are_shares_in_the_very_episode_that_sharing_starts_at(shape):
         ((2, 2, 2, 2), (True, True, False, True), (1 / 3, 1 / 3, 0, 1 / 3)),
     ],
 )
-def test_teachers_weigh_by_the_exponential_of_prestige(told, is_counted, expected):
+def test_teachers_are_weighted_by_the_exponential_of_prestige(told, is_counted, expected):
     weights = equations.teacher_weights(floats(*told), jnp.array(is_counted))
     assert weights.tolist() == close(list(expected))
 
@@ -273,14 +273,14 @@ def test_teachers_weigh_by_the_exponential_of_prestige(told, is_counted, expecte
         ((2000, 0), (False, False), (0, 0)),
     ],
 )
-def test_great_prestige_does_not_overflow(told, is_counted, expected):
+def test_high_prestige_does_not_overflow_in_teacher_weights(told, is_counted, expected):
     weights = equations.teacher_weights(floats(*told), jnp.array(is_counted))
     assert weights.tolist() == close(list(expected))
 
 
 @some_examples
 @hypothesis.given(st.lists(st.tuples(prestiges, st.booleans()), min_size=6, max_size=6))
-def test_weights_of_teachers_add_up_to_one_or_are_all_zero(teachers):
+def test_teacher_weights_add_up_to_one_or_are_all_zero(teachers):
     told, is_counted = (np.array(column) for column in zip(*teachers, strict=True))
     weights = np.asarray(teacher_weights(told.astype(np.float32), is_counted))
     assert weights.sum() == close(1.0 if is_counted.any() else 0.0)
@@ -325,19 +325,19 @@ ONE_OF_TWO_LOWERS = messages(
         (ONE_OF_TWO_LOWERS, Normalisation.PASSING, (0.155, False, True)),  # 0.2 + ½·0.6·1·(0.05 − 0.2)
     ],
 )
-def test_normalisations_differ_where_not_all_who_name_an_action_pass(told, normalisation, expected):
+def test_normalisations_differ_if_not_all_teachers_that_name_an_action_pass(told, normalisation, expected):
     assert modified(told, normalisation) == close(expected)
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_all_who_pass_are_weighed_against_each_other(normalisation):
+def test_all_teachers_that_pass_are_weighted_by_prestige(normalisation):
     told = messages((1, 0.6, 0, 0.0, math.log(3), True), (1, 0.4, 0, 0.0, 0.0, True))
     # 0.2 + ½·0.6·(¾·0.4 + ¼·0.2)
     assert modified(told, normalisation) == close((0.305, True, False))
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_best_and_worst_pull_at_once_each_with_its_own_weight(normalisation):
+def test_positive_and_negative_knowledge_apply_together_with_their_own_weights(normalisation):
     told = messages((1, 0.7, 0, 0.0, 8.0, True), (0, 0.9, 1, 0.1, 2.0, True))
     # 0.2 + ¾·0.6·0.5 − ¼·0.6·0.1: prestige matters within each kind of knowledge, not between the two
     assert modified(told, normalisation, negative=0.25) == close((0.41, True, True))
@@ -354,7 +354,7 @@ def test_best_and_worst_pull_at_once_each_with_its_own_weight(normalisation):
         messages((NONE, 0.0, NONE, 0.0, 0.0, False)),
     ],
 )
-def test_nobody_to_listen_to_changes_nothing(told, normalisation):
+def test_the_probability_is_unchanged_if_no_teacher_passes(told, normalisation):
     probability = np.float32(0.2).item()
     assert modified(told, normalisation) == (probability, False, False)
 
@@ -372,7 +372,7 @@ def test_knowledge_without_weight_passes_the_indicator_and_changes_nothing(norma
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_update_of_great_prestige_does_not_overflow(normalisation):
+def test_high_prestige_does_not_overflow_in_modified_probabilities(normalisation):
     told = messages((1, 0.6, 0, 0.0, 2000.0, True), (1, 0.4, 0, 0.0, 0.0, True), (0, 0.9, 1, 0.1, 2000.0, True))
     # 0.2 + ½·0.6·(1·0.4 + 0·0.2) − ½·0.6·0.1
     assert modified(told, normalisation) == close((0.29, True, True))
@@ -384,7 +384,7 @@ said = st.tuples(st.integers(0, 2), fractions, st.integers(0, 2), fractions, pre
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
 @some_examples
 @hypothesis.given(st.lists(said, min_size=5, max_size=5), fractions, fractions, singles(0.0078125, 1.0))
-def test_probabilities_move_only_towards_what_teachers_think(normalisation, teachers, probability, negative, rate):
+def test_probabilities_move_only_towards_those_of_the_teachers(normalisation, teachers, probability, negative, rate):
     told = messages(*teachers)
     after = modified_probability(np.int32(1), probability, told, 1 - negative, negative, rate, normalisation)
     better = told.is_sent & (told.best_action == 1) & (told.best_probability > probability)

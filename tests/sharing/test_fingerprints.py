@@ -60,14 +60,14 @@ def recoded(codes, dtype):
 
 
 @pytest.mark.parametrize(("id", "num_episodes"), [("pgm-3ag", 1000), ("cleanup", 300)])
-def test_what_agents_see_in_random_play_is_told_apart(id, num_episodes):
+def test_observations_from_random_play_have_distinct_fingerprints(id, num_episodes):
     codes = codes_of_random_play(id, num_episodes)
     assert len(np.unique(codes, axis=0)) > 10_000
     check_tells_apart(codes)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_observations_are_told_apart_whatever_their_type(dtype):
+def test_observations_of_every_dtype_have_distinct_fingerprints(dtype):
     codes = recoded(codes_of_random_play("pgm-3ag", 300)[:20_000], dtype)
     assert codes.dtype == dtype
     assert len(np.unique(codes, axis=0)) > 5_000
@@ -75,7 +75,7 @@ def test_observations_are_told_apart_whatever_their_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_change_of_one_code_shows_wherever_it_is(dtype):
+def test_a_change_of_any_single_code_changes_the_fingerprint(dtype):
     base = codes_of_random_play("pgm-3ag", 300)[500]
     changed = np.repeat(base[None], 255 * len(base), axis=0)
     for position in range(len(base)):
@@ -86,7 +86,7 @@ def test_a_change_of_one_code_shows_wherever_it_is(dtype):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7])
-def test_bytes_are_told_apart_where_they_do_not_fill_words(size):
+def test_observations_that_do_not_fill_whole_words_have_distinct_fingerprints(size):
     codes = np.zeros((1 + 255 * size, size), np.uint8)
     for position, value in itertools.product(range(size), range(1, 256)):
         codes[255 * position + value, position] = value
@@ -94,7 +94,7 @@ def test_bytes_are_told_apart_where_they_do_not_fill_words(size):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_permutations_are_told_apart(dtype):
+def test_permutations_have_distinct_fingerprints(dtype):
     random = np.random.default_rng(5)
     base = np.arange(48, dtype=np.uint8)
     swaps = [base.copy() for _ in itertools.combinations(range(48), 2)]
@@ -104,7 +104,7 @@ def test_permutations_are_told_apart(dtype):
     check_tells_apart(recoded(rows, dtype))
 
 
-def test_the_two_words_tell_different_things():
+def test_the_two_words_of_a_fingerprint_are_independent():
     # if one word followed from the other, 64 bits would be worth only 32
     first, second = np.moveaxis(np.asarray(prints_of(codes_of_random_play("pgm-3ag", 1000))), -1, 0)
     share_of_equal_bits = np.unpackbits((~(first ^ second)).view(np.uint8)).mean()
@@ -122,7 +122,7 @@ def test_a_fingerprint_does_not_depend_on_its_neighbours(dtype):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_zero_has_no_sign(compiled):
+def test_negative_zero_has_the_same_fingerprint_as_zero(compiled):
     # compilers may drop the addition of zero, which would remove the sign
     plus, minus = np.array([[0.0, 1.0, 0.0], [-0.0, 1.0, -0.0]], np.float32)
     prints = jax.jit(fingerprint) if compiled else fingerprint
@@ -154,7 +154,7 @@ def scrambled(word):
 
 
 @pytest.mark.parametrize("agent", [0, 1, 19])
-def test_even_the_fingerprint_that_comes_out_as_zeros_makes_a_key(agent):
+def test_a_fingerprint_that_scrambles_to_zeros_still_gives_a_nonzero_key(agent):
     salt = scrambled((agent + 1) * 0x9E3779B9 % 2**32)
     # `of_agent` scrambles fingerprint[0] ^ salt and fingerprint[1] + 5·salt: both are 0 for this one
     prints = np.array([salt, -5 * salt % 2**32], np.uint32)
@@ -172,7 +172,7 @@ def test_neither_fingerprints_nor_keys_of_a_large_sample_are_zero():
 # --- whose observation it is ---
 
 
-def test_agents_have_keys_of_their_own():
+def test_different_agents_have_different_keys():
     num_agents = 20
     distinct = np.unique(codes_of_random_play("pgm-3ag", 1000), axis=0)[:5_000]
     prints = np.asarray(prints_of(distinct))
@@ -208,21 +208,21 @@ def check_bytes_are_uniform(words):
         assert abs(chi_square - 255) < 5 * math.sqrt(510)  # too even a distribution would not be random either
 
 
-def test_bytes_of_fingerprints_look_drawn_evenly():
+def test_bytes_of_fingerprints_are_uniformly_distributed():
     check_bytes_are_uniform(np.asarray(prints_of(counting_observations())))
 
 
-def test_bytes_of_keys_look_drawn_evenly():
+def test_bytes_of_keys_are_uniformly_distributed():
     prints = prints_of(counting_observations())
     check_bytes_are_uniform(np.asarray(keys_of_agents(prints, np.full(len(prints), 2, np.int32))))
 
 
-def test_bytes_of_one_observation_s_keys_look_drawn_evenly_over_agents():
+def test_bytes_of_one_observations_keys_are_uniformly_distributed_over_agents():
     prints = np.asarray(prints_of(np.zeros((1, 48), np.uint8)))
     check_bytes_are_uniform(np.asarray(keys_of_agents(prints, np.arange(NUM_COUNTED, dtype=np.int32))))
 
 
-def test_a_flipped_bit_flips_half_of_the_bits():
+def test_flipping_one_bit_flips_about_half_of_the_fingerprint():
     base = codes_of_random_play("pgm-3ag", 1000)[700]
     bits = np.unpackbits(base)
     flipped = np.packbits(bits[None] ^ np.eye(len(bits), dtype=np.uint8), axis=1)

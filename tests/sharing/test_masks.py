@@ -38,7 +38,7 @@ def masked(values, allowed):
     [Cons(), Cons(sampling=Sampling.PLAIN, temperature=0.3), AdHocTD(), AdHocTD(giving=Giving.ALWAYS)],
     ids=["cons", "cons-plain", "adhoc-td", "adhoc-td-always"],
 )
-def test_an_exchange_is_that_over_the_allowed_actions(sharing, allowed):
+def test_an_exchange_equals_one_over_only_the_allowed_actions(sharing, allowed):
     may = np.flatnonzero(allowed)
     mask = jnp.array(allowed)
     answer = jax.jit(lambda key, request, teachers: answer_one(sharing, key, request, teachers, jnp.ones(3, bool)))
@@ -69,7 +69,7 @@ def test_an_exchange_is_that_over_the_allowed_actions(sharing, allowed):
 
 
 @pytest.mark.parametrize("allowed", MASKS, ids=str)
-def test_equations_hold_over_the_allowed_actions(allowed):
+def test_equations_equal_those_over_only_the_allowed_actions(allowed):
     values, visits = drawn_values(3)
     may, mask = np.flatnonzero(allowed), jnp.array(allowed)
     policy = equations.boltzmann_policy(masked(values[0], mask))
@@ -87,7 +87,7 @@ def test_equations_hold_over_the_allowed_actions(allowed):
 
 @pytest.mark.parametrize("allowed", MASKS[:3], ids=str)
 @pytest.mark.parametrize("mode", list(Consult))
-def test_consulting_scores_the_allowed_actions_as_if_there_were_no_others(mode, allowed):
+def test_consulting_scores_equal_those_over_only_the_allowed_actions(mode, allowed):
     values, _ = drawn_values(5)
     may, mask, is_sent = np.flatnonzero(allowed), jnp.array(allowed), jnp.array([False, True, True])
     found = SCORES[mode](masked(values[0], mask), masked(values, mask), is_sent, mask)
@@ -105,7 +105,7 @@ class TestAdvisor:
             advisor.begin_episode()
         return advisor
 
-    def test_it_advises_only_what_is_allowed(self):
+    def test_only_allowed_actions_are_advised(self):
         allowed = np.array([[True, False, True, False], [False, True, True, True]])
         rng, advisor, num_advised = np.random.default_rng(0), self.advisor(), 0
         for _ in range(15):
@@ -117,7 +117,7 @@ class TestAdvisor:
             num_advised += advisor.is_advised.sum()
         assert num_advised > 3
 
-    def test_absent_agents_neither_ask_nor_count(self):
+    def test_absent_agents_do_not_ask_and_are_not_counted(self):
         advisor = self.advisor()
         allowed = np.array([[True] * 4, [False] * 4])
         for _ in range(5):
@@ -125,7 +125,7 @@ class TestAdvisor:
             assert 1 not in advisor.exchanges
         assert advisor._tally.counts(np.zeros(1)).tolist() == [5, 0]
 
-    def test_masks_that_do_not_fit_are_refused(self):
+    def test_invalid_masks_are_refused(self):
         advisor = self.advisor()
         for allowed, said in (
             (np.ones((2, 3)), r"allowed must be booleans of shape \(2, 4\)"),

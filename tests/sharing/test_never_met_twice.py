@@ -44,14 +44,14 @@ def calibration(way, noise, *, sees_others):
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("sees_others", [False, True], ids=["25 states", "625 states"])
-def test_noisy_floats_are_counted_as_the_states_behind_them(way, sees_others):
+def test_noisy_floats_are_counted_like_the_underlying_states(way, sees_others):
     """The bounds are requirements; the measured values are in docs/decisions/0016."""
     rank, ratio = calibration(way, 0.02, sees_others=sees_others)
     assert rank >= 0.9
     assert 0.8 <= ratio <= 1.2
 
 
-def test_a_codebook_bears_more_noise_than_hyperplanes():
+def test_a_codebook_counts_well_even_with_more_noise():
     rank, ratio = calibration(CodebookCounting(), 0.05, sees_others=True)
     assert rank >= 0.99
     assert 0.95 <= ratio <= 1.05
@@ -85,12 +85,12 @@ def slow_counts(codes, bits):
     return totals
 
 
-def test_hashing_agrees_with_a_slow_count():
+def test_simhash_counts_match_the_slow_reference():
     codes = wandered(NOISY, 4)[1]
     np.testing.assert_array_equal(counts_of(SimHashCounting(12), codes)[0], slow_counts(codes, 12))
 
 
-def test_the_hyperplanes_stay_what_they_are_forever():
+def test_the_hyperplanes_never_change():
     normals, offsets = simhash.hyperplanes(3, 4)
     np.testing.assert_allclose(np.linalg.norm(normals, axis=0), 1, rtol=1e-6)
     # as first drawn; different hyperplanes would invalidate the counts of existing runs
@@ -120,7 +120,7 @@ def slow_codebook(codes, size, radius):
 
 
 @pytest.mark.parametrize("size", [4, 64])
-def test_a_codebook_agrees_with_a_slow_one_also_when_it_is_full(size):
+def test_codebook_counts_match_the_slow_reference_even_when_full(size):
     codes = wandered(NOISY, 2, num_envs=1)[1][:, :1]
     counts, state = counts_of(CodebookCounting(size, 0.2), codes)
     assert counts.ravel().tolist() == slow_codebook(codes[:, 0, 0], size, 0.2)
@@ -129,7 +129,7 @@ def test_a_codebook_agrees_with_a_slow_one_also_when_it_is_full(size):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**16), spread=st.sampled_from([0.01, 1.0, 100.0]))
-def test_counts_of_hashing_never_decrease(seed, spread):
+def test_simhash_counts_never_decrease(seed, spread):
     way, random = SimHashCounting(9), np.random.default_rng(seed)
     codes = jnp.asarray(random.normal(size=(200, 1, 2, 3)) * spread, jnp.float32)
     _, state = counts_of(way, codes[:100])
@@ -141,7 +141,7 @@ def test_counts_of_hashing_never_decrease(seed, spread):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_what_others_meet_does_not_count(way):
+def test_other_agents_visits_do_not_count(way):
     codes = wandered(NOISY, 6, num_envs=1)[1]
     counts, state = counts_of(way, codes)
     seen, me, other = codes[-20:, 0, 0], jnp.zeros(20, jnp.int32), jnp.ones(20, jnp.int32)
@@ -157,7 +157,7 @@ def test_what_others_meet_does_not_count(way):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_newcomers_have_met_nothing(way):
+def test_newcomers_start_without_counts(way):
     mechanism = Cons(counting="simhash" if way == WAYS[0] else "codebook", join_episode=8, newcomers=(1,))
     mechanism = dataclasses.replace(mechanism, observation_size=2)
     codes = wandered(NOISY, 6, num_envs=1)[1]
@@ -182,7 +182,7 @@ def trainer(counting):
 
 
 @pytest.mark.parametrize("counting", ["simhash", None])
-def test_a_resumed_run_has_the_same_bits(counting, tmp_path):
+def test_a_resumed_run_is_bitwise_identical(counting, tmp_path):
     run = trainer(counting)
     assert run.sharing.counting == (counting or "codebook")
     state, _ = run.run(run.init(0), 5)
@@ -208,7 +208,7 @@ def play(advisor, codes, num_steps):
 
 
 @pytest.mark.parametrize("counting", ["simhash", None])
-def test_an_advisor_counts_floats_like_the_loop_and_survives(counting):
+def test_an_advisor_counts_floats_like_the_training_loop_and_can_be_restored(counting):
     codes = np.asarray(wandered(NOISY, 6, num_envs=1)[1])
     sharing = Cons(start_episode=0, counting=counting)
     advisor, other = (Advisor(2, 5, sharing) for _ in range(2))
@@ -230,7 +230,7 @@ def test_an_advisor_counts_floats_like_the_loop_and_survives(counting):
         again.advise(np.zeros((2, 3)), np.eye(2, 5), [0, 1], lambda *_: np.zeros(5))
 
 
-def test_an_advisor_counts_whole_numbers_exactly_and_keeps_to_what_it_began_with():
+def test_an_advisor_counts_integers_exactly_and_keeps_its_way_to_count():
     advisor = Advisor(2, 5, Cons(start_episode=0))
     play(advisor, np.ones((3, 2, 1, 2), int), 3)
     assert "visits.0.counts" in advisor.state_dict()
@@ -242,7 +242,7 @@ def test_an_advisor_counts_whole_numbers_exactly_and_keeps_to_what_it_began_with
     assert begun_exactly.state_dict()["visits.0.counts"].tolist() == [6]
 
 
-def test_floats_choose_the_codebook_and_a_run_writes_it():
+def test_the_codebook_is_the_default_for_floats_and_is_recorded():
     whole = TrainConfig(method="cons", env="jaxmarl:MPE_simple_spread_v3", episodes=40).resolved()
     assert whole.share.given() | {"counting": "codebook", "codebook_size": 2048, "codebook_radius": 0.1} == (
         whole.share.given()
@@ -272,7 +272,7 @@ def test_floats_choose_the_codebook_and_a_run_writes_it():
         (lambda: TrainConfig(share={"hash_bits": 9}).trainer(), "share.hash_bits is set, but nobody shares"),
     ],
 )  # fmt: skip
-def test_wrong_options_get_a_sentence(wrong, sentence):
+def test_invalid_options_are_refused(wrong, sentence):
     with pytest.raises(UsageError, match=sentence):
         wrong()
 

@@ -36,16 +36,16 @@ def test_an_agent_asks_in_all_steps_of_an_episode_or_in_none():
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, False), (1.0, True)])
-def test_nobody_or_everybody_asks(share, expected):
+def test_shares_of_0_and_1_mean_nobody_and_everybody_asks(share, expected):
     mechanism = dataclasses.replace(Cons(start_episode=0), ask_share=share)
     assert (wants(mechanism, jnp.arange(1, 50)) == expected).all()
 
 
-def test_who_practises_hangs_on_the_episode_alone():
+def test_who_practises_depends_only_on_the_episode():
     alone = np.concatenate([asks_in(jnp.array([episode]), NUM_AGENTS, 0.3) for episode in range(20)], axis=1)
     np.testing.assert_array_equal(alone, asks_in(jnp.arange(20), NUM_AGENTS, 0.3))
 
 
-def test_a_share_is_a_share():
+def test_an_invalid_share_is_refused():
     with pytest.raises(UsageError, match="ask_share must lie between 0 and 1, not 2"):
         Cons(ask_share=2)

@@ -55,7 +55,7 @@ def budget_spent_at_first_steps(world, mechanism, num_episodes, key):
     ("id", "num_episodes", "adhoc_requests", "ratio"),
     [("pgm-6ag", 80_000, 1556, 0.308), ("pgm-3ag", 100_000, 970, 0.361)],
 )
-def test_budget_spent_at_first_steps_is_near_the_papers_share(id, num_episodes, adhoc_requests, ratio):
+def test_the_budget_spent_at_first_steps_is_close_to_the_expected_share(id, num_episodes, adhoc_requests, ratio):
     world = consmarl.make(id)
     spent = {}
     for kind in (AdHocTD, Cons):
@@ -81,7 +81,7 @@ def exchange(mechanism, request, teachers, whether=0.5, which=0.5):
 RELEASE = Cons.preset(Preset.RELEASE)
 
 
-def test_settings_are_those_listed():
+def test_the_preset_has_the_releases_settings():
     assert RELEASE.ask_gate is AskGate.EXPLORING
     assert RELEASE.ask_when is AskWhen.FIRST_STEP
     assert RELEASE.has_second_draw
@@ -99,7 +99,7 @@ def test_settings_are_those_listed():
     assert not adhoc.enforces_answer_budget
 
 
-def test_only_negative_knowledge_moves_a_probability():
+def test_only_negative_knowledge_changes_a_probability():
     _, student = exchange(RELEASE, *one_teacher((3.0, 0.0, -3.0)))
     third = 1 / 3
     worst = np.exp(-3) / (np.exp(3) + 1 + np.exp(-3))
@@ -109,7 +109,7 @@ def test_only_negative_knowledge_moves_a_probability():
     np.testing.assert_allclose(student.policy_after, expected / expected.sum(), rtol=1e-5)
 
 
-def test_positive_knowledge_of_no_weight_still_costs_a_request():
+def test_positive_knowledge_without_weight_still_costs_a_request():
     # the student considers the teacher's worst action even worse, so only positive knowledge passes the test
     request, teachers = one_teacher((1.0, 0.0, 0.0), student=(0.5, -2.0, 0.5))
     _, student = exchange(RELEASE, request, teachers)
@@ -119,7 +119,7 @@ def test_positive_knowledge_of_no_weight_still_costs_a_request():
     assert not student.is_advised  # Algorithm 3 requires a changed probability
 
 
-def test_a_teacher_that_never_saw_the_observation_is_silent():
+def test_a_teacher_that_never_saw_the_observation_does_not_answer():
     request, teachers = one_teacher((3.0, 0.0, -3.0), num_visits=0)
     assert exchange(RELEASE, request, teachers)[0][1] == Reply.NEVER_SEEN
     assert exchange(Cons(), request, teachers)[0][1] == Reply.ANSWERED
@@ -142,7 +142,7 @@ def many_steps(mechanism, step, explores):
     return mechanism.share(jax.random.key(2), situation, lambda _: no_idea, state, memory)
 
 
-def test_requests_come_at_first_steps_of_exploring_agents_only():
+def test_only_exploring_agents_ask_and_only_at_first_steps():
     for step, explores, asks in ((0, True, True), (0, False, False), (1, True, False)):
         shared = many_steps(RELEASE, step, explores)
         assert bool(shared.traffic.requests.sum() > 0) is asks

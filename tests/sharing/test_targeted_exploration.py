@@ -69,17 +69,17 @@ def test_no_confidence_excludes_one_action(size):
         ((0.4, 0.1, 0.4, 0.1), 0.9, {2}),
     ],
 )
-def test_of_equally_bad_actions_the_lowest_number_goes_first(policy, confidence, expected):
+def test_ties_among_bad_actions_exclude_the_lowest_number_first(policy, confidence, expected):
     assert explored(policy, confidence)[0] == expected
 
 
 @pytest.mark.parametrize(("policy", "best"), [((0.7, 0.3), 0), ((0.3, 0.7), 1)])
 @pytest.mark.parametrize("confidence", [0.0, 0.4, 1.0])
-def test_of_two_actions_only_the_better_is_left(policy, best, confidence):
+def test_only_the_better_of_two_actions_is_left(policy, best, confidence):
     assert explored(policy, confidence) == ({best}, 1)
 
 
-def test_with_the_probability_of_confidence_the_best_action_is_taken():
+def test_the_best_action_is_taken_with_a_probability_equal_to_the_confidence():
     policy = floats(0.2, 0.5, 0.3)
     for whether, expected in ((0.0, True), (0.3999, True), (0.4, False), (BEFORE_ONE, False)):
         drawn = targeted_exploration(policy, jnp.float32(0.4), jnp.float32(whether), jnp.float32(BEFORE_ONE))
@@ -88,7 +88,7 @@ def test_with_the_probability_of_confidence_the_best_action_is_taken():
         assert drawn.num_excluded == (0 if expected else 1)
 
 
-def test_full_confidence_always_takes_the_best_and_none_never_outright():
+def test_full_confidence_always_takes_the_best_action_and_zero_confidence_draws():
     policy = floats(0.2, 0.5, 0.3)
     assert targeted_exploration(policy, jnp.float32(1), BEFORE_ONE, BEFORE_ONE).is_best
     assert not targeted_exploration(policy, jnp.float32(0), jnp.float32(0), jnp.float32(0)).is_best
@@ -98,7 +98,7 @@ def test_full_confidence_always_takes_the_best_and_none_never_outright():
     ("temperature", "confidence", "num_excluded", "probability"),
     [(0.3, 0.844, 4, 1.0), (1.0, 0.256, 2, 0.685)],  # specification, A.3, step 7
 )
-def test_temperature_decides_how_sure_a_student_is(temperature, confidence, num_excluded, probability):
+def test_the_temperature_determines_the_students_confidence(temperature, confidence, num_excluded, probability):
     """Even if p̃ is 1 for one of five actions and 0 for the rest, the new policy depends on the temperature."""
     policy = equations.boltzmann_policy(floats(0, 0, 1, 0, 0), temperature)
     sureness = equations.policy_confidence(policy).item()
@@ -126,7 +126,7 @@ def frequencies(policy, confidence):
 
 @hypothesis.settings(some_examples, max_examples=40)
 @hypothesis.given(policies, fractions)
-def test_actions_come_as_often_as_they_should(policy, confidence):
+def test_actions_have_the_expected_frequencies(policy, confidence):
     policy = np.asarray(policy)
     size = len(policy)
     is_boundary = abs(confidence * (size - 1) - round(confidence * (size - 1))) < 1e-5
@@ -177,7 +177,7 @@ some_weights = st.sampled_from(SIZES).flatmap(
 
 @some_examples
 @hypothesis.given(some_weights.filter(any))
-def test_drawing_takes_only_actions_with_weight_and_each_as_often_as_it_weighs(weights):
+def test_actions_are_drawn_in_proportion_to_their_weights(weights):
     weights = np.array(weights, np.float32)
     actions = np.asarray(draws_of_actions(weights, ALL_DRAWS))
     assert (weights[actions] > 0).all()
