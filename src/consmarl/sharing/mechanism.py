@@ -110,7 +110,7 @@ class Mechanism(Sharing):
     experts: tuple[int, ...] = internal(())  # agents that never ask
     num_beside: int = internal(0)  # experts beside the team, who hold no seat and only answer
     newcomers: tuple[int, ...] = internal(())  # agents that are replaced by others, without any visits
-    join_episode: int | None = internal(None)  # number of episodes after which they are
+    join_episode: int | None = internal(None)  # number of episodes after which they are replaced
     initial_places: int = internal(1 << 20)  # initial size of the table of counts, which grows
     requests_at_once: int = internal(8)  # how many requests are processed together; affects only speed
 

@@ -99,7 +99,7 @@ class RunParts:
     coverage_start: int = 0  # number of episodes before the bonus counts
     experts: tuple[int, ...] = ()  # agents that act and teach, but neither explore nor learn
     newcomers: tuple[int, ...] = ()  # agents that are replaced by untrained ones
-    join_episode: int | None = None  # number of episodes after which they are
+    join_episode: int | None = None  # number of episodes after which they are replaced
 
     def __post_init__(self) -> None:
         """Convert values to their types, and adapt sharing to the environment's observations."""
