@@ -71,8 +71,8 @@ register_world(
     "pgm-6ag",
     GoldMiner,
     "Patient Gold Miner: 6 agents, 12×12, gold after 10 paid steps (easier)",
-    # 3,000 episodes: within the default 1,000, some agents never find gold
-    # unless agents that have found it can advise the others
+    # 150,000 steps are 3,000 episodes: within the default 1,000, some agents never find gold,
+    # unless agents that have found it can advise them
     presets={"recommended": {"epsilon_anneal_steps": 150_000, "if_sharing.epsilon_anneal_steps": 50_000}},
 )
 register_world(

@@ -82,8 +82,8 @@ class Exploration(abc.ABC):
     ) -> Choice:
         """Choose among the allowed actions, bool [agent, env, action], at least one per agent; other scores are −∞.
 
-        An exploration that only uses scores can set `handles_masks` as it is; one that draws actions itself must
-        override this method and draw allowed ones only.
+        An exploration that only uses scores needs no method of its own and just sets `handles_masks`; one that draws
+        actions itself must override this method and draw allowed ones only.
         """
         del allowed
         if not self.handles_masks:
@@ -297,7 +297,7 @@ class ExploringBeginners(Exploration):
     of_beginners: Exploration
     experts: tuple[int, ...]
 
-    handles_masks = True  # if the beginners' exploration does, which checks it itself
+    handles_masks = True  # unless `of_beginners` does not, which raises its own error
     handles_branches = True
 
     def begin(self, num_agents: int, num_envs: int) -> Any:

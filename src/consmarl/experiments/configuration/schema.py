@@ -90,7 +90,7 @@ class Settings:
     batch_episodes: int | None = None
     """Episodes per update [P: 32]."""
     updates_per_episode: int | None = None
-    """Updates after each episode: more learn more from the same episodes, at a proportional cost [P: 1]."""
+    """Updates after each episode; with more, agents learn more from it, at a proportional cost [P: 1]."""
     replay_episodes: int | None = None
     """Capacity of the replay buffer in episodes [P: 10,000]."""
     warmup_steps: int | None = None
