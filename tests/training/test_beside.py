@@ -74,7 +74,7 @@ def by_whole_episodes(parameters, codes, actions):
 
 # with eleven environments there are more than 32 pairs, whose memories are updated by lists
 @pytest.mark.parametrize(("num_envs", "num_rounds"), [(2, NUM_ROUNDS), (11, 1)], ids=["together", "by lists"])
-def test_experts_judge_by_their_own_networks_what_the_student_saw_and_did(num_envs, num_rounds):
+def test_experts_evaluate_the_students_history_with_their_own_networks(num_envs, num_rounds):
     state, report = played(CONS, num_envs=num_envs, num_rounds=num_rounds)
     step = jax.tree.map(lambda rows: np.moveaxis(rows, 3, 1), report.records.step)  # [round, env, step, agent, …]
     is_live = np.moveaxis(report.records.is_live, 2, 1)
@@ -97,7 +97,7 @@ OF_STUDENTS = (TeacherMemory.STUDENT, TeacherMemory.STUDENT_AFTER_STEP)
 
 
 @pytest.mark.parametrize("remember", OF_STUDENTS)
-def test_with_the_students_memory_they_answer_as_a_team_of_such_networks_would(remember):
+def test_with_the_students_memory_experts_answer_like_a_team_of_their_networks(remember):
     learner, random = learner_in(WORLD), np.random.default_rng(0)
     codes = random.integers(0, 3, (3, 2, WORLD.observation_size)).astype(np.uint8)
     before, after = random.normal(size=(2, 3, 2, 8)).astype(np.float32)
@@ -115,7 +115,7 @@ def test_with_the_students_memory_they_answer_as_a_team_of_such_networks_would(r
     assert len(np.unique(apart.max(axis=2))) == 12  # every teacher has an opinion of its own on every student
 
 
-def test_they_count_as_having_met_what_the_student_met_so_only_what_they_expect_decides():
+def test_experts_have_the_students_visits_so_only_higher_values_make_them_answer():
     _, report = played(CONS)
     step = report.records.step
     visits, replies = step.teachers.num_visits[step.is_asking], step.teachers.reply[step.is_asking]
@@ -129,7 +129,7 @@ def test_they_count_as_having_met_what_the_student_met_so_only_what_they_expect_
 
 
 @pytest.mark.parametrize("sharing", [CONS, ADHOC_TD], ids=["CONS", "AdHocTD"])
-def test_every_expert_has_a_budget_of_its_own_and_its_answers_are_counted_apart(sharing):
+def test_every_expert_has_its_own_budget_and_its_answers_are_counted_separately(sharing):
     state, report = played(sharing, bias=3.0)
     answered = (report.records.step.teachers.reply == Reply.ANSWERED).sum(axis=(0, 1, 2, 3))  # [teacher]
     assert state.sharing.answers_left.tolist() == (BUDGET - answered).tolist()
@@ -143,7 +143,7 @@ def test_every_expert_has_a_budget_of_its_own_and_its_answers_are_counted_apart(
     assert report.sharing["answers_left"].shape == (NUM_ROUNDS, 3)  # of the agents
 
 
-def test_experts_stay_as_they_are_while_all_agents_learn():
+def test_experts_do_not_change_while_all_agents_learn():
     state, _ = played(CONS)
     assert equal(state.beside, networks(7))
     first = jax.device_get(trainer(CONS).init(1).learner.online)
@@ -151,7 +151,7 @@ def test_experts_stay_as_they_are_while_all_agents_learn():
         assert [bool((before[agent] != after[agent]).any()) for agent in range(3)] == [True] * 3
 
 
-def test_experts_that_expect_nothing_never_answer_and_change_no_choice():
+def test_experts_with_low_values_never_answer_and_change_no_action():
     (_, without), (state, hopeless) = played(ALONE), played(CONS, bias=-100.0)
     assert not hopeless.sharing["expert_answers"].any()
     for name in ("requests", "answers", "taught", "advised", "requests_left", "answers_left"):
@@ -161,7 +161,7 @@ def test_experts_that_expect_nothing_never_answer_and_change_no_choice():
     assert state.sharing.answers_left[EXPERTS].tolist() == [BUDGET] * 3
 
 
-def test_a_run_without_experts_has_no_trace_of_them():
+def test_a_run_without_experts_has_no_state_or_metrics_for_them():
     run = trainer(ALONE)
     state, report = played(ALONE)
     parts = {jax.tree_util.keystr(path[:1]) for path, _ in jax.tree_util.tree_leaves_with_path(state)}
@@ -173,7 +173,7 @@ def test_a_run_without_experts_has_no_trace_of_them():
     assert reported.EXPERT_ANSWERS in trainer(CONS).metrics.metrics
 
 
-def test_a_resumed_run_goes_on_with_its_experts(tmp_path):
+def test_a_resumed_run_restores_its_experts(tmp_path):
     run = trainer(CONS)
     first = beginning(run)
     plenty = first.sharing._replace(
@@ -190,7 +190,7 @@ def test_a_resumed_run_goes_on_with_its_experts(tmp_path):
     assert report.sharing["expert_answers"].sum() > 0
 
 
-def test_in_python_they_answer_as_they_do_compiled():
+def test_experts_answer_the_same_in_the_python_loop_and_compiled():
     world = FixedStart(num_agents=3, num_mines=1, num_piles=2, **SMALL)
     foreign = ForeignWorld(WorldParallelEnv(world), episode_limit=world.episode_limit)
     sharing = dataclasses.replace(CONS, counting="exact")

@@ -68,7 +68,7 @@ EXPLORATIONS = [EpsilonGreedy(), EpsilonGreedyTogether(), EpsilonZGreedy(), Expl
 
 @pytest.mark.parametrize("exploration", EXPLORATIONS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("is_masked", [False, True])
-def test_whether_to_explore_is_drawn_once_and_what_to_try_in_every_dimension(exploration, is_masked):
+def test_exploring_is_decided_once_and_actions_are_drawn_per_dimension(exploration, is_masked):
     scores = scores_of()
     allowed = np.ones(scores.shape, bool)
     allowed[:, :, 1, BINS - 1] = not is_masked
@@ -94,7 +94,7 @@ def test_whether_to_explore_is_drawn_once_and_what_to_try_in_every_dimension(exp
     assert len({tuple(row) for row in tried.tolist()}) == BINS * (BINS - is_masked)
 
 
-def test_greedy_and_squared_exploration_have_every_dimension():
+def test_greedy_and_squared_exploration_cover_every_dimension():
     scores = scores_of()
     greedy = Greedy().choose(jax.random.key(0), scores, jnp.float32(0), ())
     np.testing.assert_array_equal(greedy.actions, scores.argmax(axis=-1))
@@ -114,7 +114,7 @@ def test_a_repeated_action_is_repeated_in_all_dimensions():
 
 
 @pytest.mark.parametrize("method", ["qmix", "maven", "ga-comm", "i2q"])
-def test_methods_that_cannot_are_refused_and_those_that_can_are_named(aim, method):
+def test_unsuitable_methods_are_refused_and_suitable_ones_suggested(aim, method):
     with pytest.raises(UsageError) as error:
         TrainConfig(env=aim, method=method, episodes=8, num_envs=2).trainer()
     assert str(error.value) == (
@@ -129,7 +129,7 @@ SMALL = ("--hidden-size", "4", "--batch-episodes", "2", "--replay-episodes", "16
          "0.01", "--share.ask-gate", "always", "--record", "4", "12")  # fmt: skip
 
 
-def test_a_run_shares_resumes_is_evaluated_and_viewed(aim, tmp_path, capsys):
+def test_a_run_with_sharing_can_be_resumed_evaluated_and_viewed(aim, tmp_path, capsys):
     run, again = tmp_path / "run", tmp_path / "again"
     words = ["train", "--env", aim, "--method", "cons", *SMALL]
     assert main([*words, "--out", str(run)]) == 0
@@ -167,7 +167,7 @@ def assert_refuses_other_names(path):
             read_episode(damaged)
 
 
-def test_environments_in_python_are_played_in_several_dimensions():
+def test_python_environments_support_several_dimensions():
     """The agents' spaces differ: a Box of two numbers, and a MultiDiscrete whose first dimension has fewer choices."""
     env = Knobs(spaces.Box(-1, 1, (2,), np.float32), spaces.MultiDiscrete([2, 3]))
     world = ForeignWorld(env, action_bins=3)

@@ -63,7 +63,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("damage", "said"), DAMAGES.items(), ids=lambda each: getattr(each, "__name__", ""))
-def test_a_damaged_newest_is_named_and_the_one_before_used(tmp_path, damage, said):
+def test_a_damaged_newest_checkpoint_is_reported_and_the_previous_one_used(tmp_path, damage, said):
     save_counted(tmp_path, 1, 2)
     damage(tmp_path / "checkpoint-000000002")
     restored = checkpoints.restore(tmp_path, counted(0))
@@ -75,7 +75,7 @@ def test_a_damaged_newest_is_named_and_the_one_before_used(tmp_path, damage, sai
     assert checkpoints.restore(tmp_path, counted(0)).damaged == []
 
 
-def test_when_all_are_damaged_each_is_named(tmp_path):
+def test_if_all_checkpoints_are_damaged_each_is_named(tmp_path):
     save_counted(tmp_path, 1, 2)
     truncate(tmp_path / "checkpoint-000000001")
     delete_manifest(tmp_path / "checkpoint-000000002")
@@ -100,7 +100,7 @@ NO_SPACE = OSError(28, "No space left on device")
 
 @pytest.mark.parametrize("number", [2, 3], ids=["replacing", "new"])
 @pytest.mark.parametrize("error", [NO_SPACE, SafetensorError("I/O error: No space left on device")], ids=["os", "own"])
-def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch, number, error):
+def test_a_full_disk_leaves_existing_checkpoints_unchanged(tmp_path, monkeypatch, number, error):
     save_counted(tmp_path, 1, 2)
     before = contents(tmp_path)
 
@@ -117,7 +117,7 @@ def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch, number,
     assert contents(tmp_path) == before
 
 
-def test_a_file_that_the_system_refuses_to_let_grow_costs_nothing_either(tmp_path):
+def test_a_file_size_limit_leaves_existing_checkpoints_unchanged(tmp_path):
     save_counted(tmp_path, 1)
     before = contents(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -132,7 +132,7 @@ def test_a_file_that_the_system_refuses_to_let_grow_costs_nothing_either(tmp_pat
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_a_rename_that_fails_leaves_a_whole_checkpoint(tmp_path, monkeypatch, failing):
+def test_a_failed_rename_leaves_a_complete_checkpoint(tmp_path, monkeypatch, failing):
     """Replacing a checkpoint takes three renames: the old one aside, the new one into place, the old one hidden."""
     save_counted(tmp_path, 2)
     rename, calls = os.replace, []
@@ -156,7 +156,7 @@ def test_a_rename_that_fails_leaves_a_whole_checkpoint(tmp_path, monkeypatch, fa
     assert names(tmp_path) == ["checkpoint-000000002", "checkpoint-000000003"]
 
 
-def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path):
+def test_a_file_instead_of_a_directory_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot save") as error:
         save_counted(tmp_path / "file", 1)
@@ -206,7 +206,7 @@ while status != 0:
 
 
 @pytest.mark.parametrize(("number", "value"), [(3, 3), (2, 22)], ids=["new", "replacing"])
-def test_death_before_any_step_of_saving_leaves_the_old_or_the_new(tmp_path, number, value):
+def test_being_killed_at_any_step_of_saving_leaves_the_old_or_the_new_checkpoint(tmp_path, number, value):
     root = tmp_path / "deaths"
     subprocess.run([sys.executable, "-c", DIE_AT_EVERY_STEP, str(root), str(number), str(value)], check=True)
     values = []
@@ -247,7 +247,7 @@ for death in range(8):
 """
 
 
-def test_death_at_any_moment_leaves_whole_checkpoints(tmp_path):
+def test_being_killed_at_any_moment_leaves_complete_checkpoints(tmp_path):
     root = tmp_path / "deaths"
     subprocess.run([sys.executable, "-c", DIE_AT_ANY_MOMENT, str(root)], check=True)
     reached = []

@@ -62,7 +62,7 @@ def shapes_of(state):
 
 
 @pytest.mark.parametrize("as_like", [lambda state: state, shapes_of], ids=["arrays", "shapes"])
-def test_every_kind_of_leaf_comes_back_bit_for_bit(tmp_path, as_like):
+def test_every_kind_of_leaf_is_restored_bit_for_bit(tmp_path, as_like):
     state = everything()
     path = checkpoints.save(tmp_path, 12_000, state, {"episode": 3, "config": {"world": "ft", "lr": 1e-4}}, keep=1)
     assert path == tmp_path / "checkpoint-000012000"
@@ -85,14 +85,14 @@ def test_restored_keys_draw_the_same_numbers(tmp_path):
     assert jax.random.key_impl(returned["keys"]) == "rbg"
 
 
-def test_a_single_array_and_an_empty_tree_are_states_too(tmp_path):
+def test_a_single_array_and_an_empty_tree_can_be_saved(tmp_path):
     checkpoints.save(tmp_path / "array", 1, jnp.arange(3), {}, keep=1)
     assert checkpoints.restore(tmp_path / "array", jnp.arange(3)).state.tolist() == [0, 1, 2]
     checkpoints.save(tmp_path / "empty", 1, {}, {}, keep=1)
     assert checkpoints.restore(tmp_path / "empty", {}).state == {}
 
 
-def test_arrays_return_to_the_sharding_they_had(tmp_path):
+def test_arrays_are_restored_with_their_sharding(tmp_path):
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("run",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("run"))
     placed = [jax.device_put(jnp.arange(4), sharding), jax.device_put(jax.random.split(jax.random.key(0)), sharding)]
@@ -111,7 +111,7 @@ def test_a_restored_state_can_be_donated(tmp_path):
     assert int(checkpoints.restore(tmp_path, counted(0)).state["step"]) == 5
 
 
-def test_the_manifest_says_what_is_inside(tmp_path):
+def test_the_manifest_describes_the_contents(tmp_path):
     checkpoints.save(tmp_path, 4, {"key": jax.random.key(0), "weights": jnp.zeros((2, 3))}, {"episode": 9}, keep=1)
     manifest = checkpoints.read_manifest(tmp_path, 4)
     assert (manifest["format"], manifest["number"], manifest["facts"]) == (2, 4, {"episode": 9})
@@ -124,7 +124,7 @@ def test_the_manifest_says_what_is_inside(tmp_path):
     assert "[4]" in sentence_of(error)
 
 
-def test_others_may_read_the_files_if_the_umask_lets_them(tmp_path):
+def test_file_permissions_follow_the_umask(tmp_path):
     save_counted(tmp_path, 1)
     plain = tmp_path / "plain"
     plain.touch()
@@ -132,27 +132,27 @@ def test_others_may_read_the_files_if_the_umask_lets_them(tmp_path):
     assert modes == {plain.stat().st_mode}
 
 
-def test_only_the_newest_are_kept(tmp_path):
+def test_only_the_newest_checkpoints_are_kept(tmp_path):
     save_counted(tmp_path, 8, 9, 10, 1_234_567_890, 11, keep=3)
     assert checkpoints.numbers(tmp_path) == [10, 11, 1_234_567_890]
     assert checkpoints.restore(tmp_path, counted(0)).number == 1_234_567_890
 
 
-def test_the_one_just_saved_stays_even_below_others(tmp_path):
+def test_the_checkpoint_just_saved_is_kept_even_if_its_number_is_lower(tmp_path):
     """This happens if the newest checkpoint is damaged and a run resumes from the one before."""
     save_counted(tmp_path, 30)
     save_counted(tmp_path, 20, keep=1)
     assert checkpoints.numbers(tmp_path) == [20, 30]
 
 
-def test_a_directory_that_is_not_there_has_no_checkpoints(tmp_path):
+def test_a_missing_directory_has_no_checkpoints(tmp_path):
     assert checkpoints.numbers(tmp_path / "nowhere") == []
     with pytest.raises(UsageError, match=r"no whole checkpoint in .*nowhere: nothing was saved there") as error:
         checkpoints.restore(tmp_path / "nowhere", counted(0))
     sentence_of(error)
 
 
-def test_an_existing_number_is_replaced(tmp_path):
+def test_saving_an_existing_number_replaces_it(tmp_path):
     save_counted(tmp_path, 1, 2)
     checkpoints.save(tmp_path, 2, counted(22), {"again": True}, keep=2)
     restored = checkpoints.restore(tmp_path, counted(0))
@@ -174,14 +174,14 @@ def test_an_existing_number_is_replaced(tmp_path):
     ],
     ids=["shape", "dtype", "key", "too_many_saved", "too_few_saved"],
 )
-def test_a_state_of_another_make_is_refused_by_its_first_leaf(tmp_path, like, said):
+def test_a_state_with_another_structure_is_refused_and_the_leaf_named(tmp_path, like, said):
     checkpoints.save(tmp_path, 1, {"a": jnp.zeros((2, 3)), "b": jnp.int32(0)}, {}, keep=1)
     with pytest.raises(UsageError, match=said) as error:
         checkpoints.restore(tmp_path, like)
     assert "checkpoint-000000001 belongs to another configuration" in sentence_of(error)
 
 
-def test_keys_of_another_make_are_refused(tmp_path):
+def test_keys_of_another_implementation_are_refused(tmp_path):
     checkpoints.save(tmp_path, 1, jax.random.key(0), {}, keep=1)
     with pytest.raises(UsageError, match=r"key<fry>\[\] there and key<rbg>\[\] here"):
         checkpoints.restore(tmp_path, jax.random.key(0, impl="rbg"))
@@ -191,7 +191,7 @@ def test_keys_of_another_make_are_refused(tmp_path):
     ("number", "said"),
     [(1, "reads 2: an older version wrote it, and only that version can continue it."), (3, "reads 2.")],
 )
-def test_another_format_is_not_taken_for_damage(number, said, tmp_path, monkeypatch):
+def test_another_format_is_not_mistaken_for_damage(number, said, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "FORMAT", number)
     save_counted(tmp_path, 1)
     monkeypatch.undo()
@@ -210,7 +210,7 @@ def test_another_format_is_not_taken_for_damage(number, said, tmp_path, monkeypa
         (dict(state={"step": jnp.zeros(2, jnp.float8_e4m3fn)}), r"leaf \['step'\] is float8_e4m3fn\[2\]"),
     ],
 )
-def test_what_cannot_be_saved_is_refused_before_anything_is_written(tmp_path, changes, said):
+def test_invalid_arguments_are_refused_before_anything_is_written(tmp_path, changes, said):
     request = dict(number=1, state=counted(1), facts={}, keep=1) | changes
     with pytest.raises(UsageError, match=said) as error:
         checkpoints.save(tmp_path, **request)

@@ -28,7 +28,7 @@ def path(world, cells):
     return jnp.asarray(codes)
 
 
-def test_only_what_comes_into_view_for_the_first_time_counts():
+def test_only_cells_seen_for_the_first_time_count():
     world = consmarl.make("pgm-3ag")  # 8 × 9 cells, a window of 3 × 5
     walk = path(world, [(0, 0), (1, 0), (2, 0), (1, 0), (1, 1), (1, 1), (7, 8)])
     # down, twice: a row of 3 cells; back up: nothing; right: a column of 3 cells; stay: nothing; far corner: 2 × 3
@@ -36,7 +36,7 @@ def test_only_what_comes_into_view_for_the_first_time_counts():
 
 
 @pytest.mark.parametrize("id", ["pgm-3ag", "pgm-6ag", "ft"])
-def test_it_is_what_a_slow_version_counts(id):
+def test_newly_seen_cells_match_the_slow_reference(id):
     world = consmarl.make(id)
     rng = np.random.default_rng(0)
     codes = np.stack([path(world, np.stack([rng.integers(0, side, 9) for side in world.grid], -1)) for _ in range(4)])
@@ -49,7 +49,7 @@ def test_it_is_what_a_slow_version_counts(id):
             seen |= new
 
 
-def test_the_bonus_is_added_to_rewards_alone():
+def test_the_bonus_is_added_only_to_rewards():
     world = consmarl.make("pgm-3ag")
     walk = path(world, [(0, 0), (1, 0), (1, 0)])[None, None]
     batch = EpisodeBatch(walk, jnp.zeros((1, 1, 2)), jnp.array([[[-0.2, 1.0]]]), *[object()] * 4)
@@ -61,7 +61,7 @@ def test_the_bonus_is_added_to_rewards_alone():
     assert CoverageBonus().added(batch, jnp.asarray(8)) is batch
 
 
-def test_returns_are_reported_without_it():
+def test_returns_are_reported_without_the_bonus():
     settings = dict(episodes=8, num_envs=4, warmup_steps=0, batch_episodes=2, replay_episodes=8, hidden_size=4)
     config = consmarl.TrainConfig(env="pgm-3ag", preset="paper", **settings)
     plain, paid = (config.with_options({"coverage_bonus": bonus}).trainer() for bonus in (0.0, 0.5))
@@ -71,7 +71,7 @@ def test_returns_are_reported_without_it():
     assert not jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), said.learning, said_too.learning))
 
 
-def test_it_counts_from_a_share_of_the_run_on():
+def test_the_bonus_starts_after_a_share_of_the_run():
     config = consmarl.TrainConfig(env="pgm-3ag", preset="paper", episodes=400, coverage_bonus=0.1, coverage_after=0.25)
     assert config.trainer().coverage_start == 100
     assert config.with_options({"coverage_bonus": 0.0}).trainer().coverage_start == 0
@@ -86,6 +86,6 @@ def test_it_counts_from_a_share_of_the_run_on():
         (dict(method="ga-comm", mirror_episodes=True), "not from replay: leave out mirror_episodes"),
     ],
 )
-def test_what_a_world_or_method_does_not_allow_is_refused_in_a_sentence(settings, said):
+def test_settings_that_an_environment_or_method_does_not_support_are_refused(settings, said):
     with pytest.raises(consmarl.UsageError, match=said):
         consmarl.TrainConfig(**settings).trainer()

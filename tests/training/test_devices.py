@@ -59,7 +59,7 @@ def results():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_two_devices_learn_what_one_does(case, results):
+def test_two_devices_learn_the_same_as_one(case, results):
     single, double = results[case]
     assert (single["devices"], double["devices"]) == (1, 2)
     assert single["codes"] == double["codes"]
@@ -68,7 +68,7 @@ def test_two_devices_learn_what_one_does(case, results):
     assert np.any(single["loss"][-1])
 
 
-def test_more_devices_than_there_are_get_one_clear_sentence():
+def test_more_devices_than_available_are_refused():
     num_devices = len(jax.devices())
     with pytest.raises(UsageError, match=f"{num_devices + 1} devices were asked for and JAX sees {num_devices}"):
         agents_mesh(num_devices + 1)

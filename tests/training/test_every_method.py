@@ -91,7 +91,7 @@ def pairs():
 
 @pytest.mark.usefixtures("_weights_without_compiling")
 @pytest.mark.parametrize(("method", "env"), list(pairs()))
-def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
+def test_every_method_trains_resumes_exactly_and_can_be_evaluated(method, env, tmp_path):
     is_sharing = METHODS[method].sharing != "none"
     run = small_run(method, env, **({"share.start_episode": 1} if is_sharing else {}))
     state, _ = run.run(run.init(0), ROUNDS)
@@ -115,7 +115,7 @@ def test_it_trains_resumes_exactly_and_is_evaluated(method, env, tmp_path):
     ("method", "sharing"),
     [("maven", {"sharing": "cons"}), ("vdn", {"sharing": "adhoc-td", "share.giving": "always"})],
 )
-def test_agents_advise_each_other_whatever_they_learn_by(method, sharing):
+def test_agents_advise_each_other_with_any_learner(method, sharing):
     run = small_run(method, "pgm-3ag", **sharing, **{"share.start_episode": 0})
     _, report = run.run(run.init(0), ROUNDS)
     assert report.sharing["requests"].sum() > 0
@@ -123,7 +123,7 @@ def test_agents_advise_each_other_whatever_they_learn_by(method, sharing):
 
 
 @pytest.mark.parametrize("learner_type", [MAVEN, GAComm])
-def test_somebody_elses_environment_is_learned_in_with_notes_and_without_replay(learner_type):
+def test_python_environments_work_with_notes_and_without_replay(learner_type):
     world = ForeignWorld(Handmade(), "handmade", episode_limit=4)
     sizes = dict(hidden_size=4, **(dict(num_strategies=3) if learner_type is MAVEN else {}))
     exploration = SampledPolicy() if learner_type is GAComm else EpsilonGreedy()
@@ -143,7 +143,7 @@ def test_somebody_elses_environment_is_learned_in_with_notes_and_without_replay(
     assert played.batch.num_steps.tolist() == [3, 3]
 
 
-def test_a_teams_strategy_is_kept_with_its_own_episode():
+def test_a_teams_strategy_is_stored_with_its_own_episode():
     run = small_run("maven", "pgm-3ag")
     state = run.init(0)
     for _ in range(2):

@@ -35,7 +35,7 @@ def chosen(exploration, epsilon, seed=0, state=None):
         (Greedy(), 0),
     ],
 )
-def test_the_first_step_explores_as_often_as_it_should(exploration, rate):
+def test_the_first_step_explores_at_the_expected_rate(exploration, rate):
     choice = chosen(exploration, 0.3)
     assert float(choice.is_exploring.mean()) == pytest.approx(rate, abs=0.02)
     assert (choice.actions[~choice.is_exploring] == 1).all()
@@ -45,7 +45,7 @@ def test_the_first_step_explores_as_often_as_it_should(exploration, rate):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_a_team_that_draws_as_one_explores_at_one_moment_with_one_action(share):
+def test_a_team_with_a_common_draw_explores_together_with_one_action(share):
     choice = chosen(EpsilonGreedyTogether(share), 0.3)
     first, second = choice.is_exploring[:2]
     # with a common draw, both explore with probability 0.3; with separate draws, 0.09
@@ -55,13 +55,13 @@ def test_a_team_that_draws_as_one_explores_at_one_moment_with_one_action(share):
     assert float(is_same.mean()) == pytest.approx(expected, abs=0.05)
 
 
-def test_runs_are_as_long_as_their_law_says():
+def test_lengths_of_repeated_actions_follow_their_distribution():
     num_left = np.asarray(chosen(EpsilonZGreedy(), 1.0).state.num_left) + 1
     for length in (1, 2, 3, 5, 10):
         assert (num_left >= length).mean() == pytest.approx(1 / length, abs=0.03)
 
 
-def test_a_run_goes_on_with_its_action_until_it_is_over():
+def test_an_action_is_repeated_until_its_run_is_over():
     exploration = EpsilonZGreedy()
     state = Run(action=jnp.full((3, 4000), 2), num_left=jnp.full((3, 4000), 2))
     for step in (0, 1):
@@ -74,29 +74,29 @@ def test_a_run_goes_on_with_its_action_until_it_is_over():
     assert (after.actions == 1).all()
 
 
-def test_a_new_episode_begins_without_a_run():
+def test_a_new_episode_starts_without_a_repeated_action():
     assert not EpsilonZGreedy().begin(2, 3).num_left.any()
 
 
-def test_epsilon_falls_by_equal_parts_with_environment_steps():
+def test_epsilon_decays_linearly_with_environment_steps():
     schedule = LinearSchedule()
     values = schedule(jnp.array([0, 1, 25_000, 50_000, 10**7]))
     np.testing.assert_allclose(values, [1, 1 - 0.95 / 50_000, 0.525, 0.05, 0.05], atol=1e-6)
 
 
-def test_epsilon_can_go_on_falling_to_the_end_of_a_run():
+def test_epsilon_can_keep_decaying_to_the_end_of_a_run():
     schedule = LinearSchedule(1.0, 0.1, 100, final=0.02, final_steps=500)
     values = schedule(jnp.array([0, 50, 100, 300, 500, 10**7]))
     np.testing.assert_allclose(values, [1, 0.55, 0.1, 0.06, 0.02, 0.02], atol=1e-6)
 
 
-def test_greedy_takes_the_first_of_equals():
+def test_greedy_takes_the_first_of_equally_good_actions():
     scores = jnp.zeros((1, 2, 3))
     assert Greedy().choose(jax.random.key(0), scores, jnp.zeros(()), ()).actions.tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-def test_a_policy_is_drawn_from_as_often_as_it_says(epsilon):
+def test_actions_are_sampled_from_the_policy_mixed_with_epsilon(epsilon):
     choice = chosen(SampledPolicy(), epsilon)
     logits = np.array([0.0, 3.0, 1.0, 2.0])
     expected = (1 - epsilon) * np.exp(logits) / np.exp(logits).sum() + epsilon / 4

@@ -68,7 +68,7 @@ class Unlike(ParallelEnv):
 
 
 @pytest.mark.parametrize("how", ["infos", "observation"])
-def test_masks_are_read_as_pettingzoo_has_them(how):
+def test_masks_are_read_in_pettingzoos_formats(how):
     world = ForeignWorld(Unlike(how))
     assert (world.num_actions, world.observation_size) == (4, 3)
     assert world.reset(0).tolist() == [[0, 0, 0], [0, 0, 0]]
@@ -86,7 +86,7 @@ def test_masks_are_read_as_pettingzoo_has_them(how):
     assert (back.rewards[0], back.rewards[1]) == (1.0, 0.0)
 
 
-def test_whoever_plays_to_the_limit_might_have_gone_on():
+def test_masks_are_kept_at_the_time_limit():
     """If an episode ends by its time limit, a value may follow, so the last masks are kept."""
     world = ForeignWorld(Unlike())
     world.reset(0)
@@ -96,7 +96,7 @@ def test_whoever_plays_to_the_limit_might_have_gone_on():
     assert step.allowed.any(axis=1).tolist() == [True, True]
 
 
-def test_an_agent_that_has_left_may_do_nothing():
+def test_an_agent_that_has_left_has_no_allowed_actions():
     world = ForeignWorld(Handmade(), episode_limit=5)
     world.reset(0)
     assert world.allowed.all()
@@ -104,7 +104,7 @@ def test_an_agent_that_has_left_may_do_nothing():
     assert world.step(np.zeros(2, np.int32)).allowed.any(axis=1).tolist() == [False, True]
 
 
-def test_nobody_does_what_is_forbidden_while_learning():
+def test_forbidden_actions_are_not_taken_while_learning():
     env = Unlike()
     world = ForeignWorld(env)
     trainer = PythonTrainer(world=world, learner=IQL(TeamSpec.of(world), hidden_size=4), batch_episodes=2,
@@ -120,14 +120,14 @@ def test_nobody_does_what_is_forbidden_while_learning():
     assert (stored.actions[1, :, 2:4] == 0).all()
 
 
-def test_masks_of_another_length_are_refused():
+def test_masks_of_the_wrong_length_are_refused():
     env = Unlike()
     env._mask = lambda agent: np.ones(3, np.int8)  # noqa: ARG005
     with pytest.raises(UsageError, match=r"action_mask of big in custom is of int8\(3,\): it must be 4 zeros and ones"):
         ForeignWorld(env).reset(0)
 
 
-def test_a_world_of_ours_tells_its_masks_as_pettingzoo_has_them():
+def test_our_environments_provide_masks_in_pettingzoos_format():
     """Round trip: the adapter reads from the infos exactly the masks of our environment."""
     world = ForeignWorld(WorldParallelEnv(Turnstile()), episode_limit=LIMIT)
     world.reset(0)

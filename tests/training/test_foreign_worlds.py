@@ -17,7 +17,7 @@ from consmarl.experiments.configuration.config import TrainConfig
 from tests.training.handmade import Handmade
 
 
-def test_in_foraging_the_seed_alone_decides_the_start():
+def test_in_foraging_the_start_depends_only_on_the_seed():
     pytest.importorskip("lbforaging")
     env = ForagingParallelEnv("Foraging-5x5-2p-1f-v3")
     starts = [np.stack(list(env.reset(seed=seed)[0].values())) for seed in (3, 4, 3)]
@@ -26,7 +26,7 @@ def test_in_foraging_the_seed_alone_decides_the_start():
 
 
 @pytest.mark.parametrize("is_eaten", [False, True], ids=["late", "eaten"])
-def test_foraging_ends_by_its_task_only_when_everything_is_eaten(is_eaten):
+def test_foraging_terminates_only_when_everything_is_eaten(is_eaten):
     pytest.importorskip("lbforaging")
     world = foreign_world("lbforaging:Foraging-5x5-2p-1f-v3")
     assert world.episode_limit == 50  # as the package registers it
@@ -39,7 +39,7 @@ def test_foraging_ends_by_its_task_only_when_everything_is_eaten(is_eaten):
     assert (step.is_over, step.terminated) == (True, is_eaten)
 
 
-def test_a_world_of_ours_can_be_named_as_anybodys():
+def test_our_own_environments_can_be_used_through_pettingzoo():
     world = foreign_world("pettingzoo:consmarl:parallel_env", id="pgm-3ag", episode_limit=25)
     assert (world.num_agents, world.num_actions, world.observation_size) == (3, 5, 48)
     assert world.observation_scale.tolist() == [1.0] * 48
@@ -62,14 +62,14 @@ class Choosing(Handmade):
         return self.acted[self.possible_agents.index(agent)]
 
 
-def test_choices_are_seen_one_hot():
+def test_discrete_observations_are_one_hot_encoded():
     world = ForeignWorld(Choosing([spaces.MultiDiscrete([3, 2])] * 2))
     assert (world.observation_size, world.num_actions, world.episode_limit) == (5, 2, 7)
     world.env._observed = lambda: {"first": np.array([2, 0]), "second": np.array([0, 1])}
     assert world.reset(0).tolist() == [[0, 0, 1, 1, 0], [1, 0, 0, 0, 1]]
 
 
-def test_dicts_and_tuples_are_seen_flat():
+def test_dict_and_tuple_observations_are_flattened():
     inner = spaces.Tuple((spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.float32)))
     both = spaces.Dict({"place": inner, "switch": spaces.MultiBinary(1)})
     world = ForeignWorld(Choosing([both, spaces.Discrete(3)]))
@@ -79,7 +79,7 @@ def test_dicts_and_tuples_are_seen_flat():
     assert world.reset(0).tolist() == [[0, 1, 0, 0.5, -0.5, 1], [0, 0, 1, 0, 0, 0]]
 
 
-def test_a_mask_may_lie_beside_several_things_that_are_seen():
+def test_a_mask_may_be_part_of_a_dict_observation():
     told = {"place": spaces.Discrete(2), "switch": spaces.Discrete(2), "action_mask": spaces.MultiBinary(2)}
     world = ForeignWorld(Choosing([spaces.Dict(told)] * 2))
     assert world.observation_size == 4
@@ -148,7 +148,7 @@ def handmade(monkeypatch, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("handmade")
-def test_what_cannot_be_learned_in_is_refused_in_a_sentence(id, said):
+def test_unsuitable_environments_are_refused_in_one_sentence(id, said):
     with pytest.raises(UsageError, match=said) as error:
         TrainConfig(env=id).trainer()
     assert_is_a_sentence(error)
@@ -162,13 +162,13 @@ def test_what_cannot_be_learned_in_is_refused_in_a_sentence(id, said):
     ],
 )
 @pytest.mark.usefixtures("handmade")
-def test_settings_that_do_not_fit_are_refused_in_a_sentence(settings, said):
+def test_invalid_settings_are_refused_in_one_sentence(settings, said):
     with pytest.raises(UsageError, match=said) as error:
         TrainConfig(env="pettingzoo:handmade:endless", set=settings).trainer()
     assert_is_a_sentence(error)
 
 
-def test_foraging_says_what_is_missing(monkeypatch):
+def test_missing_or_unknown_foraging_environments_are_reported(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "lbforaging", None)
         with pytest.raises(UsageError, match=r"no module 'lbforaging': pip install lbforaging") as error:
@@ -181,7 +181,7 @@ def test_foraging_says_what_is_missing(monkeypatch):
         assert_is_a_sentence(error)
 
 
-def test_environments_in_python_are_played_one_at_a_time_unless_somebody_asks_for_more():
+def test_python_environments_run_one_at_a_time_by_default():
     id = "pettingzoo:anything"
     assert TrainConfig(env=id).round_episodes == 1
     assert TrainConfig(env=id, num_envs=4).round_episodes == 4
@@ -193,7 +193,7 @@ def test_environments_in_python_are_played_one_at_a_time_unless_somebody_asks_fo
     assert TrainConfig.from_json(config.to_json()) == config
 
 
-def test_the_warehouse_never_ends_by_its_task():
+def test_the_warehouse_never_terminates():
     pytest.importorskip("rware")
     world = foreign_world("rware:rware-tiny-2ag-v2", max_steps=3)
     assert (world.num_agents, world.num_actions, world.observation_size, world.episode_limit) == (2, 5, 71, 3)
@@ -220,7 +220,7 @@ class Pair(gymnasium.Env):
         return (0, np.ones(3)), 1.0, self.time == 2, False, {"sum": sum(actions)}
 
 
-def test_any_gymnasium_environment_of_tuples_can_be_named():
+def test_gymnasium_environments_with_tuple_spaces_can_be_used():
     gymnasium.register("consmarl-test-pair-v0", entry_point=Pair, max_episode_steps=5)
     try:
         world = foreign_world("gymnasium:tests.training.handmade:consmarl-test-pair-v0")
@@ -244,7 +244,7 @@ def test_any_gymnasium_environment_of_tuples_can_be_named():
         ("rware:CartPole-v1", r"rware has no environment 'CartPole-v1': one it has is 'rware-tiny-2ag-v2'"),
     ],
 )
-def test_gymnasium_environments_for_one_agent_are_refused_in_a_sentence(id, said):
+def test_unsuitable_gymnasium_environments_are_refused_in_one_sentence(id, said):
     pytest.importorskip("rware")
     with pytest.raises(UsageError, match=said) as error:
         foreign_world(id)

@@ -37,7 +37,7 @@ def as_plain(leaf):
     return jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
 
-def test_learning_begins_once_more_steps_are_stored_than_warm_up_asks():
+def test_learning_starts_once_more_than_the_warmup_steps_are_stored():
     run = trainer()
     _, report = run.run(run.init(0), WHOLE)
     # 5 episodes of 8 steps are 40, which is not more than 40
@@ -46,7 +46,7 @@ def test_learning_begins_once_more_steps_are_stored_than_warm_up_asks():
     assert (np.asarray(report.learning["loss"])[5:] > 0).all()
 
 
-def test_one_update_follows_each_episode_however_many_are_played_at_once():
+def test_each_episode_is_followed_by_one_update_for_any_number_of_environments():
     for num_envs in (1, 2, 4):
         run = trainer(num_envs)
         state, _ = run.run(run.init(0), 12 // num_envs)
@@ -64,7 +64,7 @@ class Noting:
         return (state[0] + 1, state[1].at[state[0]].set(given)), {"given": given}
 
 
-def test_several_updates_per_episode_equal_as_many_written_out():
+def test_several_updates_per_episode_equal_separate_updates():
     learning = dataclasses.replace(trainer(warmup_steps=0).learning, learner=Noting(), updates_per_episode=3)
     key, replay = jax.random.key(5), learning.replay.init()
     filled = replay._replace(
@@ -88,7 +88,7 @@ def test_several_updates_per_episode_equal_as_many_written_out():
 @pytest.mark.parametrize(
     ("exploration", "chunks"), [(None, (1, 1, HALF, 1, 1, 1, 1)), (EpsilonZGreedy(), (1,) * WHOLE)]
 )
-def test_bits_do_not_depend_on_chunks(exploration, chunks):
+def test_results_do_not_depend_on_chunks(exploration, chunks):
     run = trainer(2) if exploration is None else trainer(2, exploration=exploration)
     whole, _ = run.run(run.init(3), WHOLE)
     parts = run.init(3)
@@ -97,14 +97,14 @@ def test_bits_do_not_depend_on_chunks(exploration, chunks):
     assert equal(whole, parts)
 
 
-def test_one_seed_gives_one_run_and_another_seed_another():
+def test_the_same_seed_gives_the_same_run_and_another_seed_a_different_one():
     run = trainer()
     first, same, other = (run.run(run.init(seed), WHOLE)[0] for seed in (1, 1, 2))
     assert equal(first, same)
     assert not equal(first.learner.online, other.learner.online)
 
 
-def test_epsilon_falls_with_the_steps_really_played():
+def test_epsilon_decays_with_the_steps_actually_played():
     run = trainer()
     state, report = run.run(run.init(0), WHOLE)
     steps = np.asarray(report.num_steps)[:, 0]
@@ -113,7 +113,7 @@ def test_epsilon_falls_with_the_steps_really_played():
     np.testing.assert_allclose(report.epsilon, 1 - 0.95 / 50_000 * before, atol=1e-6)
 
 
-def test_stored_episodes_are_those_the_world_plays():
+def test_stored_episodes_follow_the_rules_of_the_environment():
     """Check the moves, step counts and rewards of every stored episode against the rules of the environment."""
     run = trainer(4)
     state, report = run.run(run.init(5), 3)
@@ -147,7 +147,7 @@ class HangingUp(Probe):
         return state, outcome._replace(terminated=actions[0] == 1)
 
 
-def test_an_episode_is_over_at_its_first_end_and_knows_why():
+def test_an_episode_ends_at_its_first_end_and_records_whether_it_terminated():
     world = HangingUp()
     learner = IQL(TeamSpec.of(world), hidden_size=2)
     run = Trainer(world=world, learner=learner, num_envs=16, replay_episodes=32, warmup_steps=10**6)
@@ -161,10 +161,10 @@ def test_an_episode_is_over_at_its_first_end_and_knows_why():
     assert stored.terminated.tolist() == (last == 1).tolist()
     assert set(stored.terminated.tolist()) == {True, False}
     assert stored.rewards[0].sum(axis=1).tolist() == stored.num_steps.tolist()
-    assert stored.actions[0, :16].tolist() != stored.actions[0, 16:].tolist()  # every round has draws of its own
+    assert stored.actions[0, :16].tolist() != stored.actions[0, 16:].tolist()  # every round has its own draws
 
 
-def test_evaluation_is_greedy_and_leaves_training_alone():
+def test_evaluation_is_reproducible_and_does_not_affect_training():
     run = trainer()
     state, _ = run.run(run.init(0), HALF)
     parameters = run.learner.parameters(state.learner)

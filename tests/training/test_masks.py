@@ -66,7 +66,7 @@ EXPLORATIONS = [
 
 
 @pytest.mark.parametrize("exploration", EXPLORATIONS, ids=lambda each: type(each).__name__)
-def test_no_exploration_takes_what_is_forbidden(exploration):
+def test_no_exploration_takes_forbidden_actions(exploration):
     shape = (3, 200, 5)
     state = exploration.begin(*shape[:2])
     for number in range(4):  # several steps, so that some runs reach a step where their action is forbidden
@@ -83,7 +83,7 @@ def test_no_exploration_takes_what_is_forbidden(exploration):
 
 
 @pytest.mark.parametrize("exploration", [EpsilonGreedy(), EpsilonGreedyTogether(), EpsilonZGreedy(), SampledPolicy()])
-def test_exploring_is_uniform_among_what_is_allowed(exploration):
+def test_exploring_is_uniform_over_the_allowed_actions(exploration):
     shape = (2, 6000, 4)
     allowed = jnp.broadcast_to(jnp.array([[[True, False, True, True]], [[False, True, False, True]]]), shape)
     state = exploration.begin(*shape[:2])
@@ -94,7 +94,7 @@ def test_exploring_is_uniform_among_what_is_allowed(exploration):
         np.testing.assert_allclose(shares, expected, atol=0.03)  # four standard deviations are 0.026
 
 
-def test_a_run_ends_where_its_action_is_forbidden():
+def test_a_repeated_action_ends_where_it_is_forbidden():
     under_way = Run(jnp.full((1, 2), 2), jnp.full((1, 2), 9))
     allowed = jnp.array([[[True, True, True], [True, True, False]]])
     scores = only_allowed(jnp.array([[[5.0, 1.0, 0.0]] * 2])[0][None], allowed)
@@ -104,13 +104,13 @@ def test_a_run_ends_where_its_action_is_forbidden():
     assert choice.state.num_left.tolist() == [[8, 0]]
 
 
-def test_draws_reach_all_that_is_allowed_and_nothing_else():
+def test_only_allowed_actions_are_drawn():
     allowed = some_masks(0, 5000, 6)
     drawn = draw_allowed(jax.random.key(0), allowed)
     assert is_fine(drawn, allowed).all()
 
 
-def test_a_masked_policy_is_that_over_the_allowed_actions():
+def test_a_masked_policy_equals_one_over_only_the_allowed_actions():
     logits, allowed = jax.random.normal(jax.random.key(0), (5,)), jnp.array([True, False, True, True, False])
     for epsilon in (0.0, 0.3, 1.0):
         masked = mixed_log_policy(logits, jnp.float32(epsilon), allowed)
@@ -120,7 +120,7 @@ def test_a_masked_policy_is_that_over_the_allowed_actions():
         assert jnp.isfinite(gradient).all()
 
 
-def test_what_follows_is_the_best_of_what_is_allowed():
+def test_the_following_value_is_the_best_of_the_allowed_actions():
     """Compares with a slow version that goes step by step."""
     rng = np.random.default_rng(1)
     values, online = rng.normal(size=(2, 5, 7, 4)).astype(np.float32)
@@ -183,7 +183,7 @@ def loved(networks, action, amount=1000.0):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_no_learner_bootstraps_from_what_is_forbidden(name):
+def test_no_learner_bootstraps_from_forbidden_actions(name):
     """A huge value of a forbidden action does not change the loss; if nothing is forbidden, it does."""
     learner = LEARNERS[name]
     state = learner.init(jax.random.key(0))
@@ -199,7 +199,7 @@ def test_no_learner_bootstraps_from_what_is_forbidden(name):
 
 
 @pytest.mark.parametrize("name", ["iql", "i2q"])
-def test_an_absent_agent_learns_nothing_from_the_step(name):
+def test_an_agent_learns_nothing_from_steps_in_which_it_is_absent(name):
     learner = LEARNERS[name]
     state = learner.init(jax.random.key(0))
     update = jax.jit(lambda batch: learner.update(state, batch, jax.random.key(1))[1])
@@ -216,7 +216,7 @@ def test_an_absent_agent_learns_nothing_from_the_step(name):
     assert float(gone["loss"][1]) == 0
 
 
-def test_nothing_follows_for_an_agent_that_leaves():
+def test_no_value_follows_when_an_agent_leaves():
     learner, batch = LEARNERS["iql"], batch_of()
     own = batch._replace(allowed=batch.allowed[2])
     # agent 2 is absent in steps 2 and 3: nothing follows step 1, like every step before an absence
@@ -225,7 +225,7 @@ def test_nothing_follows_for_an_agent_that_leaves():
     np.testing.assert_array_equal(learner.counted(own)[:, 3], [1, 1, 0, 0, 0, 0])  # three steps were played
 
 
-def test_a_policy_learns_from_what_it_could_choose_among():
+def test_a_policy_gradient_ignores_forbidden_actions():
     learner = GAComm(SPEC, hidden_size=4, attention_size=4, critic_size=4)
     state = learner.init(jax.random.key(0))
     update = jax.jit(lambda state, batch: learner.update(state, batch, jax.random.key(1))[1])
@@ -255,7 +255,7 @@ class TestATeamThatShares:
         state, report = trainer.run(trainer.init(0), 6, is_recording=True)
         return trainer, jax.device_get(state), jax.device_get(report)
 
-    def test_nobody_does_what_is_forbidden(self, run):
+    def test_forbidden_actions_are_not_taken(self, run):
         _, state, report = run
         assert (report.counters.team["caught"] == 0).all()
         assert report.returns.min() > -1
@@ -266,7 +266,7 @@ class TestATeamThatShares:
         )
         assert is_fine(stored.actions.astype(int), jnp.asarray(stored.allowed[:, :, :-1])).all()
 
-    def test_nobody_advises_what_is_forbidden(self, run):
+    def test_forbidden_actions_are_not_advised(self, run):
         record = run[2].records.step  # [round, step, agent, env, …]
         asked = record.is_asking
         assert asked.sum() > 20
@@ -282,11 +282,11 @@ class TestATeamThatShares:
         np.testing.assert_allclose(record.student.policy_after[asked].sum(axis=-1), 1, atol=1e-5)
         assert is_fine(record.action[asked].astype(int), allowed).all()
 
-    def test_whoever_has_no_choice_or_is_absent_does_not_ask(self, run):
+    def test_agents_without_a_choice_and_absent_agents_do_not_ask(self, run):
         record = run[2].records.step
         assert not record.is_asking[record.allowed.sum(axis=-1) < 2].any()
 
-    def test_greedy_episodes_and_consulting_keep_to_it_too(self, run):
+    def test_greedy_and_consulting_agents_do_not_take_forbidden_actions(self, run):
         trainer, state, _ = run
         parameters = trainer.learner.parameters(jax.tree.map(jnp.asarray, state.learner))
         in_love = loved(parameters, NEVER)
@@ -295,7 +295,7 @@ class TestATeamThatShares:
             assert (played.counters.team["caught"] == 0).all()
 
 
-def test_worlds_without_masks_have_none_anywhere():
+def test_environments_without_masks_store_none():
     free = dataclasses.replace(WORLD, is_masked=False)
     trainer = trainer_of(world=free, learner=IQL(TeamSpec.of(free), hidden_size=4))
     shapes = trainer.shapes()
@@ -319,7 +319,7 @@ class Heedless(Exploration):
 
 
 @pytest.mark.usefixtures("unregistered")
-def test_parts_that_do_not_heed_masks_are_refused_in_a_sentence():
+def test_explorations_that_ignore_masks_are_refused():
     import consmarl
 
     consmarl.register_world("turnstile", Turnstile)

@@ -59,7 +59,7 @@ def test_a_program_is_traced_once_for_all_processes(shelf, program, traced):
         np.testing.assert_array_equal(result, [0.0, 1.0, 2.0])
 
 
-def test_another_part_shape_or_code_makes_another_program(shelf, program, traced, monkeypatch):
+def test_a_change_of_part_shape_or_code_gives_another_program(shelf, program, traced, monkeypatch):
     program()(SCHEDULE, state())
     assert program()(dataclasses.replace(SCHEDULE, start=0.5), state())["weights"][2] == 1.0
     program()(SCHEDULE, state(4))
@@ -71,7 +71,7 @@ def test_another_part_shape_or_code_makes_another_program(shelf, program, traced
 
 
 @pytest.mark.usefixtures("shelf")
-def test_what_is_given_away_is_used_in_place_by_a_kept_program_too(program):
+def test_stored_programs_also_donate_their_arguments(program):
     for _ in range(2):
         given = state()
         program()(SCHEDULE, given)
@@ -79,7 +79,7 @@ def test_what_is_given_away_is_used_in_place_by_a_kept_program_too(program):
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:100], lambda data: data[:-1] + b"x", lambda _: b""])
-def test_a_damaged_program_is_compiled_anew_without_a_word(shelf, program, traced, damage, capfd):
+def test_a_damaged_program_is_silently_compiled_again(shelf, program, traced, damage, capfd):
     program()(SCHEDULE, state())
     (path,) = shelf.iterdir()
     whole = path.read_bytes()
@@ -91,7 +91,7 @@ def test_a_damaged_program_is_compiled_anew_without_a_word(shelf, program, trace
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_program_that_cannot_be_loaded_is_compiled_anew(shelf, program, traced):
+def test_a_program_that_cannot_be_loaded_is_compiled_again(shelf, program, traced):
     program()(SCHEDULE, state())
     (path,) = shelf.iterdir()
     Shelf(shelf, 10**6).put(path.stem, b"whole, and not a program")
@@ -99,14 +99,14 @@ def test_a_program_that_cannot_be_loaded_is_compiled_anew(shelf, program, traced
     assert len(traced) == 2
 
 
-def test_a_place_that_cannot_be_written_to_costs_nothing(tmp_path, program):
+def test_an_unwritable_directory_does_no_harm(tmp_path, program):
     keep_programs(Shelf(tmp_path / "file" / "programs", 10**6))
     (tmp_path / "file").touch()
     assert program()(SCHEDULE, state())["weights"][2] == 2.0
     keep_programs(None)
 
 
-def test_programs_used_last_are_kept(tmp_path):
+def test_the_most_recently_used_programs_are_kept(tmp_path):
     shelf = Shelf(tmp_path, most_bytes=10**6)
     for number, name in enumerate("abc"):
         shelf.put(name, os.urandom(1000))
@@ -116,13 +116,13 @@ def test_programs_used_last_are_kept(tmp_path):
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["a", "d"]
 
 
-def test_a_program_that_jax_has_read_from_its_own_cache_is_not_written(shelf, program):
+def test_a_program_from_jaxs_own_cache_is_not_stored(shelf, program):
     jax.config.update("jax_enable_compilation_cache", True)  # such a program would lack functions that it calls
     assert program()(SCHEDULE, state())["weights"][2] == 2.0
     assert list(shelf.iterdir()) == []
 
 
-def test_a_program_that_sorts_is_kept_whole(shelf):
+def test_a_program_that_sorts_can_be_stored(shelf):
     def anew():
         def in_order(number, values):
             return jnp.sort(values) + number
@@ -135,14 +135,14 @@ def test_a_program_that_sorts_is_kept_whole(shelf):
 
 
 @pytest.mark.usefixtures("shelf")
-def test_other_shapes_than_last_time_are_noticed(program, traced):
+def test_a_change_of_shapes_between_calls_is_noticed(program, traced):
     again = program()
     for size in (3, 4, 3, 5):
         np.testing.assert_array_equal(again(SCHEDULE, state(size))["weights"], np.arange(size))
     assert len(traced) == 3
 
 
-def test_parts_of_others_are_compiled_as_ever(shelf, traced):
+def test_programs_of_third_party_parts_are_compiled_but_not_stored(shelf, traced):
     @dataclasses.dataclass(frozen=True)
     class Theirs:
         start: float = 2.0
@@ -158,21 +158,21 @@ def test_parts_of_others_are_compiled_as_ever(shelf, traced):
     assert list(shelf.iterdir()) == []
 
 
-def test_programs_can_be_part_of_others(shelf, program):
+def test_programs_can_be_traced_within_others(shelf, program):
     traced = jax.eval_shape(lambda given: program()(SCHEDULE, given), state())
     assert traced["weights"].shape == (3,)
     assert list(shelf.iterdir()) == []
 
 
 @pytest.mark.parametrize("env", [*world_ids(), "pettingzoo:mpe2.simple_spread_v3"])
-def test_the_programs_of_every_run_can_be_kept(env):
+def test_the_programs_of_every_run_can_be_stored(env):
     for method, preset in itertools.product(METHODS, Preset):
         run = TrainConfig(env=env, method=method, preset=preset).trainer()
         for part in (run.actors, run.learning, run.sharing, run.learner, *([run] if env in world_ids() else [])):
             assert description(part)
 
 
-def test_a_description_tells_all_that_a_part_is_made_of():
+def test_a_description_contains_everything_a_part_consists_of():
     assert description((1, 1.0, "a", None, np.dtype(np.uint8))) == "builtins.tuple(1, 1.0, 'a', None, dtype |u1)"
     assert description(SCHEDULE) == (
         "consmarl.training.exploration.LinearSchedule(start=1.0, end=0.5, anneal_steps=10, final=None, final_steps=0)"

@@ -49,7 +49,7 @@ def both_trainers(num_envs):
 
 
 @pytest.mark.parametrize("num_envs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_world_of_ours_trains_in_python_as_it_does_compiled(num_envs):
+def test_our_environments_train_the_same_in_the_python_loop_and_compiled(num_envs):
     compiled, in_python = both_trainers(num_envs)
     num_rounds = 16 // num_envs
     (state, report), (python_state, python_report) = (
@@ -117,7 +117,7 @@ def scripted_trainer(env, **parts):
 
 
 @pytest.mark.parametrize("ends_by", ["termination", "truncation"])
-def test_an_agent_that_leaves_early_and_an_early_end_are_stored_as_they_were(ends_by):
+def test_early_exits_of_agents_and_early_ends_are_stored_correctly(ends_by):
     env = Handmade(ends_by)
     trainer = scripted_trainer(env, episode_limit=5)
     state, report = trainer.run(trainer.init(0), 2)
@@ -139,14 +139,14 @@ def test_an_agent_that_leaves_early_and_an_early_end_are_stored_as_they_were(end
     assert (int(state.num_env_steps), int(state.num_rounds), int(state.learner)) == (6, 2, 1)
 
 
-def test_an_episode_is_cut_at_the_limit_without_being_called_terminated():
+def test_an_episode_cut_at_the_limit_is_not_marked_terminated():
     trainer = scripted_trainer(Handmade(), episode_limit=2)
     state, _ = trainer.run(trainer.init(0), 1)
     stored = jax.device_get(state.replay.episodes)
     assert (int(stored.num_steps[0]), bool(stored.terminated[0])) == (2, False)
 
 
-def test_every_episode_has_its_own_seed_which_follows_from_the_run_and_its_number():
+def test_every_episode_has_its_own_seed_determined_by_run_and_episode_number():
     whole, parts, other = Handmade(), Handmade(), Handmade()
     for env, seed, rounds in ((whole, 0, (4,)), (parts, 0, (1, 3)), (other, 1, (4,))):
         trainer = scripted_trainer(env, episode_limit=5)
@@ -172,7 +172,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("package", FOREIGN)
-def test_others_environments_train_and_go_on_as_if_they_had_not_been_interrupted(tmp_path, monkeypatch, package):
+def test_third_party_environments_train_and_resume_exactly(tmp_path, monkeypatch, package):
     pytest.importorskip(package)
     env, settings, others = FOREIGN[package]
     config = TrainConfig(

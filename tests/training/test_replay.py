@@ -43,7 +43,7 @@ def test_the_ring_holds_the_newest_episodes(num_adds, per_add):
         assert (state.episodes.rewards[:, slot] == number).all()
 
 
-def test_draws_are_uniform_with_replacement_and_only_of_what_is_stored():
+def test_samples_are_uniform_with_replacement_over_stored_episodes():
     state = REPLAY.add(REPLAY.init(), episodes(1, 3))
     batch = REPLAY.sample(state, jax.random.key(0), 3000, REPLAY.num_stored(state))
     counts = np.bincount(np.asarray(batch.num_steps), minlength=4)

@@ -62,14 +62,14 @@ def as_plain(leaf):
     [Cons(start_episode=10_000), AdHocTD(budget_requests=0, start_episode=0)],
     ids=["CONS that has not started", "AdHocTD without budget"],
 )
-def test_without_exchange_sharing_is_bit_for_bit_iql(silent):
+def test_without_exchanges_sharing_is_bitwise_identical_to_iql(silent):
     alone, _ = played(NoSharing())
     together, _ = played(silent)
     assert equal(alone, together._replace(sharing=()))
     assert int(together.sharing.table.num_filled) > 0  # visits were counted
 
 
-def test_sharing_begins_after_its_start_and_changes_what_agents_do():
+def test_sharing_begins_after_its_start_and_changes_actions():
     state, report = played(BUSY)
     assert not equal(state.learner.online, played(NoSharing())[0].learner.online)
     advised = report.sharing["advised"]  # [round, agent, env]
@@ -77,7 +77,7 @@ def test_sharing_begins_after_its_start_and_changes_what_agents_do():
     assert (advised[2:5].sum(axis=(1, 2)) > 0).all()
 
 
-def test_budgets_are_what_was_given_less_what_was_used():
+def test_remaining_budgets_are_the_initial_ones_minus_what_was_used():
     state, report = played(BUSY)
     traffic = {name: report.sharing[name].sum(axis=(0, 2)) for name in ("advised", "taught", "answers")}
     assert state.sharing.requests_left.tolist() == (60 - traffic["advised"]).tolist()
@@ -88,7 +88,7 @@ def test_budgets_are_what_was_given_less_what_was_used():
     assert traffic["taught"].max() == 70  # one agent's budget was used up, and not exceeded
 
 
-def test_counts_are_those_of_the_observations_played():
+def test_counts_match_the_observations_played():
     run = trainer(BUSY)
     state, _ = run.run(run.init(1), CHUNK)  # as many episodes as replay holds
     episodes = jax.device_get(state.replay.episodes)
@@ -100,7 +100,7 @@ def test_counts_are_those_of_the_observations_played():
     assert int(state.sharing.table.counts.sum()) == 3 * int(state.num_env_steps)
 
 
-def test_the_table_grows_between_chunks_and_no_bit_depends_on_it(tmp_path):
+def test_the_table_grows_between_chunks_without_changing_results(tmp_path):
     small = trainer(dataclasses.replace(BUSY, initial_places=64))
     state, sizes = small.init(1), []
     for number in range(3):
@@ -128,7 +128,7 @@ def test_a_table_that_lost_visits_stops_the_run():
         run.run(state._replace(sharing=state.sharing._replace(table=table)), CHUNK)
 
 
-def test_recording_changes_nothing_and_tells_all():
+def test_recording_changes_nothing_and_captures_every_exchange():
     state, report = played(BUSY)
     recorded, full = played(BUSY, is_recording=True)
     assert equal(state, recorded)
@@ -158,7 +158,7 @@ class FixedStart(GoldMiner):
     [(BUSY, "exact"), (REMEMBERING, "exact"), (BUSY, "codebook")],
     ids=["memory of now", "history", "codebook"],
 )
-def test_a_world_of_ours_shares_in_python_as_it_does_compiled(sharing, counting):
+def test_our_environments_share_the_same_in_the_python_loop_and_compiled(sharing, counting):
     world = FixedStart(num_agents=3, num_mines=1, num_piles=2, **SMALL)
     foreign = ForeignWorld(WorldParallelEnv(world), episode_limit=world.episode_limit)
     learner = IQL(TeamSpec.of(foreign), hidden_size=8, target_every_updates=5)
@@ -184,7 +184,7 @@ def test_a_world_of_ours_shares_in_python_as_it_does_compiled(sharing, counting)
     assert equal(state.sharing[1:], python_state.sharing[1:])
 
 
-def test_what_teachers_remember_is_gone_with_the_episode_so_that_a_resumed_run_goes_on_as_it_would_have(tmp_path):
+def test_a_run_whose_teachers_use_histories_resumes_exactly(tmp_path):
     run = trainer(REMEMBERING)
     state, _ = run.run(run.init(1), CHUNK)
     checkpoints.save(tmp_path, 1, state, run.sharing.facts(state.sharing), keep=1)
@@ -192,4 +192,4 @@ def test_what_teachers_remember_is_gone_with_the_episode_so_that_a_resumed_run_g
     resumed, _ = run.run(checkpoints.restore(tmp_path, functools.partial(run.init, 1)).state, CHUNK)
     assert equal(whole, resumed)
     assert report.sharing["advised"].sum() > 0
-    assert not equal(whole.learner.online, played(BUSY)[0].learner.online)  # their memory makes a difference
+    assert not equal(whole.learner.online, played(BUSY)[0].learner.online)  # the teachers' histories make a difference

@@ -64,7 +64,7 @@ def in_two():
     trainer.copies.close()
 
 
-def test_two_processes_play_what_one_plays(in_one, in_two):
+def test_two_processes_play_the_same_episodes_as_one(in_one, in_two):
     assert isinstance(in_one[0].copies, Copies)
     assert isinstance(in_two[0].copies, Pool)
     leaves, others = (jax.tree.leaves(results) for _, results in (in_one, in_two))
@@ -73,7 +73,7 @@ def test_two_processes_play_what_one_plays(in_one, in_two):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
 
 
-def test_every_episode_is_what_it_would_be_alone(in_one):
+def test_every_episode_equals_one_played_alone(in_one):
     """Replay each episode in an environment of its own, with its seed and the stored actions."""
     _, (state, report, _) = in_one
     stored, seeds = state.replay.episodes, report.counters.team["info_seed"].astype(int).ravel()
@@ -97,7 +97,7 @@ def test_every_episode_is_what_it_would_be_alone(in_one):
         assert report.counters.per_agent["info_hits"].reshape(16, 2)[slot].tolist() == list(alone.env.hits.values())
 
 
-def test_a_round_learns_as_often_as_it_plays(in_one):
+def test_a_round_has_one_update_per_episode(in_one):
     _, (state, report, evaluated) = in_one
     assert report.has_learned.shape == (4, NUM_ENVS)
     assert report.has_learned.all()
@@ -106,7 +106,7 @@ def test_a_round_learns_as_often_as_it_plays(in_one):
     assert evaluated.batch.num_steps.shape == (NUM_ENVS + 2,)  # the last round of this evaluation is incomplete
 
 
-def test_evaluations_begin_alike_however_many_are_played_at_once(in_one):
+def test_evaluations_start_the_same_for_any_number_of_environments(in_one):
     trainer, (_, _, evaluated) = in_one
     alone = dataclasses.replace(trainer, num_envs=1)
     parameters = trainer.learner.parameters(trainer.init(3).learner)
@@ -127,7 +127,7 @@ def test_numbers_in_infos_become_counters_with_harmless_names(in_one):
     assert trainer.metrics.counters(row)[-1].name == "info_loss"  # and not the learner's loss
 
 
-def test_workers_know_nothing_of_jax_nor_of_the_terminal(in_two):
+def test_workers_load_no_jax_and_do_not_receive_terminal_interrupts(in_two):
     for pid in in_two[0].copies.pids:
         assert "jaxlib" not in Path(f"/proc/{pid}/maps").read_text()
         assert os.getpgid(pid) != os.getpgid(0)  # so that Ctrl-C does not reach them
@@ -143,7 +143,7 @@ def test_workers_know_nothing_of_jax_nor_of_the_terminal(in_two):
         ("dies", r"a process that played .*Moody was killed by SIGKILL: .* `consmarl resume` continues"),
     ],
 )
-def test_what_goes_wrong_in_a_process_is_one_sentence_and_leaves_none_behind(mood, said):
+def test_a_failing_worker_gives_a_one_line_error_and_leaves_no_process_behind(mood, said):
     pool = side_by_side(foreign_world(ENV, mood=mood), NUM_ENVS, 2)
     pids = pool.pids
     pool.reset([1, 2, 3, 4])
@@ -156,7 +156,7 @@ def test_what_goes_wrong_in_a_process_is_one_sentence_and_leaves_none_behind(moo
     assert not any(map(is_there, pids))
 
 
-def test_processes_go_when_nobody_needs_them():
+def test_processes_end_when_their_pool_is_deleted():
     pool = side_by_side(foreign_world(ENV), 2, 2)
     pids = pool.pids
     assert all(map(is_there, pids))
@@ -164,7 +164,7 @@ def test_processes_go_when_nobody_needs_them():
     assert not any(map(is_there, pids))
 
 
-def test_processes_end_with_the_one_that_started_them_even_in_the_middle_of_a_step():
+def test_processes_end_with_their_parent_even_in_the_middle_of_a_step():
     code = f"""if True:
         import numpy as np
         from consmarl.environments.foreign import foreign_world
@@ -196,7 +196,7 @@ def is_running(pid):
         return False
 
 
-def test_what_cannot_be_made_in_another_process_is_played_here():
+def test_environments_that_other_processes_cannot_make_run_in_this_one():
     world = foreign_world(ENV, render_mode=np.float64(1.0))  # not a literal
     assert isinstance(side_by_side(world, 2, 2), Copies)
     with pytest.raises(UsageError, match=r"custom cannot be made again, .* ForeignWorld\(env, make=FUNCTION\)"):

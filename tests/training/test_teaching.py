@@ -55,7 +55,7 @@ OF_NOW = [memory for memory in TeacherMemory if memory is not TeacherMemory.HIST
     ("remember", "weights"),
     [(memory, Weights.SEPARATE) for memory in OF_NOW] + [(TeacherMemory.STUDENT, Weights.SHARED)],
 )
-def test_teachers_look_at_the_students_place(remember, weights):
+def test_teachers_evaluate_the_students_situation(remember, weights):
     learner = IQL(TeamSpec.of(WORLD), hidden_size=4, weights=weights)
     random = np.random.default_rng(0)
     codes = random.integers(0, 3, (3, 2, WORLD.observation_size)).astype(np.uint8)
@@ -125,7 +125,7 @@ WAYS = [(name, "together") for name in LEARNERS] + [(name, "by lists") for name 
 
 
 @pytest.mark.parametrize(("name", "goes_on"), WAYS)
-def test_teachers_remember_the_students_episode_by_their_own_networks(name, goes_on, monkeypatch):
+def test_teachers_process_the_students_episode_with_their_own_networks(name, goes_on, monkeypatch):
     if goes_on == "by lists":
         monkeypatch.setattr(teaching, "MOST_TOGETHER", 0)
         monkeypatch.setattr(teaching, "LISTS", (5, 2))

@@ -114,7 +114,7 @@ def played(request):
     return sharing, random_episode(sharing, seed=len(request.param))
 
 
-def test_shares_and_what_counts_add_up_to_the_modified_probabilities(played):
+def test_the_effects_of_answers_add_up_to_the_modified_probabilities(played):
     sharing, recorded = played
     found, requests, teachers = absorbed(recorded, sharing), recorded.requests, recorded.teachers
     assert found.raises.sum() + found.lowers.sum() > 50
@@ -137,7 +137,7 @@ def weights_by_hand(prestige, is_counted):
     return {each: part / sum(parts.values()) for each, part in parts.items()}
 
 
-def test_shares_are_those_of_equation_10(played):
+def test_shares_follow_equation_10(played):
     sharing, recorded = played
     found, teachers = absorbed(recorded, sharing), recorded.teachers
     for row, before in enumerate(recorded.requests["policy_before"]):
@@ -178,7 +178,7 @@ def assert_counted_as_by_hand(found, recorded):
         assert (*(bool(each[row, teacher]) for each in rows), bool(found.is_changed[row])) == expected
 
 
-def test_answers_are_counted_by_the_rules(played):
+def test_answers_of_random_episodes_are_counted_by_the_rules(played):
     sharing, recorded = played
     found = absorbed(recorded, sharing)
     assert_counted_as_by_hand(found, recorded)
@@ -190,7 +190,7 @@ def worst_by_hand(policy, count):
     return sorted(range(NUM_ACTIONS), key=lambda action: (policy[action], action))[:count]
 
 
-def test_excluded_are_the_worst_of_the_new_policy(played):
+def test_excluded_actions_are_the_worst_of_the_new_policy(played):
     sharing, recorded = played
     found, requests = absorbed(recorded, sharing), recorded.requests
     for row, policy in enumerate(requests["policy_after"]):
@@ -230,7 +230,7 @@ def nobody_asked():
 
 @some_requests
 @hypothesis.given(any_requests(), st.sampled_from(Normalisation))
-def test_whatever_is_recorded_is_counted_by_the_rules(recorded, normalisation):
+def test_any_record_is_counted_by_the_rules(recorded, normalisation):
     found = absorbed(recorded, Cons(normalisation=normalisation))
     assert_counted_as_by_hand(found, recorded)
     requests = recorded.requests
@@ -242,7 +242,7 @@ def test_whatever_is_recorded_is_counted_by_the_rules(recorded, normalisation):
         assert len(rows) == len(requests["step"])
 
 
-def test_of_equally_bad_actions_the_first_are_left_out():
+def test_ties_among_the_worst_actions_exclude_the_first():
     recorded = hand_made(
         (0, 1, [(1, 0, 1, 1, 0, 1)], dict(after=(0.25,) * 4, num_excluded=2)),
         (0, 1, [(1, 0, 1, 1, 0, 1)], dict(after=(0.4, 0.2, 0.2, 0.2), num_excluded=2)),
@@ -252,7 +252,7 @@ def test_of_equally_bad_actions_the_first_are_left_out():
     assert [np.flatnonzero(row).tolist() for row in left_out] == [[0, 1], [1, 2], []]
 
 
-def test_a_hand_made_exchange_is_told_as_it_was():
+def test_a_hand_made_exchange_has_the_expected_effects():
     # the student intended 0; both teachers name 2 best and 0 worst, but agent 2 gives 0 more than the student does
     says = [(1, 2, 0.9, 0, 0.1, 1.0), (2, 2, 0.6, 0, 0.5, 1.0 + math.log(3))]
     recorded = hand_made((0, 2, says, {}), (0, 1, says, {}), (0, 2, says, dict(is_advised=False)))
@@ -278,13 +278,13 @@ def test_knowledge_without_weight_does_not_count(negative_weight, counts):
     assert (found.raise_changed.any(), found.lower_changed.any()) == counts
 
 
-def test_a_teacher_of_great_prestige_has_all_the_weight():
+def test_a_teacher_with_very_high_prestige_has_all_the_weight():
     says = [(1, 2, 0.9, 0, 0.1, 200.0), (2, 2, 0.6, 0, 0.2, 1.0)]  # e^200 is beyond single precision
     found = absorbed(hand_made((0, 2, says, {})), Cons())
     np.testing.assert_allclose(found.best_share, [[0, 1, 0]], atol=1e-6)
 
 
-def test_in_adhoc_td_every_answer_counts_and_nothing_is_negative():
+def test_in_adhoc_td_every_answer_counts_and_there_is_no_negative_knowledge():
     sharing = AdHocTD()
     recorded = random_episode(sharing, seed=1)
     found, teachers = absorbed(recorded, sharing), recorded.teachers
@@ -306,7 +306,7 @@ def test_in_adhoc_td_every_answer_counts_and_nothing_is_negative():
 
 
 @pytest.mark.parametrize("sharing", [Cons(), AdHocTD()])
-def test_where_nobody_asked_nothing_became_of_nothing(sharing):
+def test_an_episode_without_requests_has_empty_results(sharing):
     found = absorbed(nobody_asked(), sharing)
     assert all(rows.shape == (0, NUM_AGENTS) for rows in found[:6])
     assert found.is_excluded.shape == (0, NUM_ACTIONS)

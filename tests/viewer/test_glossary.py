@@ -15,7 +15,7 @@ SYMBOLS = {"n", "P_ask", "υ_a", "b_ask", "e_i", "max Q", "π", "T", "Γ", "Λ",
 
 
 @pytest.mark.parametrize("entries", [glossary.ASKING, glossary.OF_TEACHERS, glossary.OF_CONS, glossary.OF_ADHOC_TD])
-def test_every_symbol_has_a_line_and_its_equation(entries):
+def test_every_symbol_has_a_one_line_meaning_and_a_source(entries):
     for entry in entries.values():
         assert re.match(r"Eq\. \d|Algorithm \d", entry.source)
         assert 20 < len(entry.meaning) < 140
@@ -31,7 +31,7 @@ def test_pages_explain_the_symbols_of_their_mechanisms():
     assert glossary_of([NoSharing()]) == {}
 
 
-def test_pages_explain_why_teammates_are_silent_by_who_may_teach():
+def test_reasons_for_silence_depend_on_the_eligibility_rule():
     def reasons(*mechanisms):
         entries = glossary_of(mechanisms).values()
         return {entry.symbol for entry in entries if entry.name == "why a teammate is silent"}
@@ -43,7 +43,7 @@ def test_pages_explain_why_teammates_are_silent_by_who_may_teach():
     assert reasons(AdHocTD()) == set()  # Eq. 2 alone decides
 
 
-def test_values_are_the_mechanisms_own():
+def test_values_are_those_of_the_mechanism():
     told = values_of(Cons(update_rate=0.25, temperature=0.3, ask_scale=0.01, start_episode=1234))
     assert told == {"ask_scale": "0.01", "budget": "50,000", "start": "1,234", "policy_temperature": "1",
                     "rate": "0.25", "temperature": "0.3"}  # fmt: skip

@@ -35,7 +35,7 @@ def pictures_on(page):
     return [unpacked(block)[0].get("pictures") for block in blocks]
 
 
-def test_an_environment_draws_what_was_recorded_with_permission_only(run, tmp_path):
+def test_an_environment_draws_recorded_episodes_only_with_permission(run, tmp_path):
     assert pictures_on(view(run, tmp_path / "ring.html")) == [None, None]
     shown = pictures_on(view(run, tmp_path / "own.html", trust=True))
     for number, pictures in zip(RECORDED, shown, strict=True):
@@ -48,7 +48,7 @@ def test_an_environment_draws_what_was_recorded_with_permission_only(run, tmp_pa
         assert (drawn[20, 21] < 10).all()
 
 
-def test_an_environment_that_plays_otherwise_shows_nothing(run, monkeypatch, capsys):
+def test_no_pictures_are_shown_if_replaying_gives_another_episode(run, monkeypatch, capsys):
     monkeypatch.setattr(Moody, "max_cycles", 9)
     played = Moody.step
     monkeypatch.setattr(Moody, "step", lambda self, actions: played(self, dict.fromkeys(actions, 0)))

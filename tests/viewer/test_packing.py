@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as some
 
 from consmarl.viewer.packing import ALIGNMENT, KINDS, packed, unpacked
 
-# draw patterns of bits, not numbers: hypothesis' own NaNs all have one payload
+# draw bit patterns instead of numbers: Hypothesis's own NaNs all have one payload
 BITS = {"float32": "u4", "float64": "u8", "bool": "u1"}
 facts = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
@@ -40,7 +40,7 @@ def assert_same_bits(out, array):
 
 @pytest.mark.parametrize("name", KINDS)
 @hypothesis.given(data=st.data())
-def test_arrays_come_out_bit_for_bit(name, data):
+def test_arrays_are_unpacked_bit_for_bit(name, data):
     array = data.draw(arrays(name))
     told, out = unpacked(packed({}, {"array": array}))
     assert told == {}
@@ -49,7 +49,7 @@ def test_arrays_come_out_bit_for_bit(name, data):
 
 
 @hypothesis.given(st.dictionaries(st.text(max_size=6), st.sampled_from(list(KINDS)).flatmap(arrays), max_size=6))
-def test_arrays_do_not_run_into_each_other(many):
+def test_several_arrays_are_unpacked_separately(many):
     _, out = unpacked(packed({}, many))
     assert list(out) == list(many)
     for name, array in many.items():
@@ -63,7 +63,7 @@ def test_facts_survive_and_the_same_input_gives_the_same_text(told, array):
     assert packed(told, {"array": array.copy()}) == text
 
 
-def test_what_is_written_small_is_still_what_it_was():
+def test_unusual_text_and_floats_survive_packing():
     told = {"é": "ß – 語 😀 </script>", "nested": {"list": [1, [2.5, None], {"deep": True}]}}
     payloads = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x80000000, 0x00000001], np.uint32)  # NaNs, −0, smallest
     out_told, out = unpacked(packed(told, {"odd": payloads.view(np.float32), "−": np.float64(-0.0)[None]}))
@@ -72,7 +72,7 @@ def test_what_is_written_small_is_still_what_it_was():
     assert np.signbit(out["−"]).tolist() == [True]
 
 
-def test_arrays_that_lie_in_memory_in_another_order_are_the_same_arrays():
+def test_memory_layout_and_byte_order_do_not_matter():
     array = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     ways = {
         "turned": array.T,
@@ -90,7 +90,7 @@ def test_arrays_that_lie_in_memory_in_another_order_are_the_same_arrays():
     )
 
 
-def test_a_page_can_look_at_the_numbers_where_they_lie():
+def test_arrays_are_aligned_for_javascripts_typed_arrays():
     # JavaScript's typed arrays take only offsets that are multiples of a number's size
     sizes = {"a": np.zeros(3, np.uint8), "b": np.zeros(5, np.float64), "c": np.zeros(1, np.uint16), "d": np.zeros(2)}
     text = packed({"of": "odd length"}, sizes)
@@ -101,11 +101,11 @@ def test_a_page_can_look_at_the_numbers_where_they_lie():
     assert len(whole) == 8 + length_of_header + 8 + 40 + 8 + 16
 
 
-def test_the_text_does_not_tell_when_it_was_made():
+def test_the_text_contains_no_timestamp():
     packed_at = base64.b64decode(packed({}, {}))[4:8]  # where gzip writes the time
     assert packed_at == bytes(4)
 
 
-def test_facts_that_are_not_json_are_not_packed():
+def test_facts_that_are_not_json_are_refused():
     with pytest.raises(ValueError, match="JSON"):
         packed({"x": float("nan")}, {})

@@ -99,7 +99,7 @@ def same(shown, recorded):
         assert written == pytest.approx(value, rel=0.5, abs=0.00501)
 
 
-def test_selected_students_show_exactly_what_was_recorded_in_a_whole_episode(opened, address, cons_run):
+def test_the_page_shows_exactly_what_was_recorded_for_each_student_and_step(opened, address, cons_run):
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     steps, requests, teachers = recorded.steps, recorded.requests, recorded.teachers
     page = opened(address, "#episode=40&step=0&agent=0")
@@ -193,7 +193,7 @@ def assert_told_why_actions_are_left_out(page, recorded, request):
     assert f"is in part {int(count)} (" in why.text_content()
 
 
-def test_what_an_agent_sees_is_what_its_network_gets(opened, address, cons_run):
+def test_the_observation_shown_is_the_networks_input(opened, address, cons_run):
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     world = consmarl.make(small.CONS.env, **settings_from(small.CONS.set))
     for step, agent in ((0, 0), (3, 1), (7, 2)):
@@ -208,7 +208,7 @@ def test_what_an_agent_sees_is_what_its_network_gets(opened, address, cons_run):
         assert any(cells)
 
 
-def test_it_plays_to_the_end_and_can_be_paused(opened, address):
+def test_an_episode_plays_to_the_end_and_can_be_paused(opened, address):
     page = opened(address, "#episode=40&step=0&agent=1")
     page.locator("[data-do=play]").click()
     reach(page, "40/2/")
@@ -249,7 +249,7 @@ def test_keys_do_what_buttons_do(opened, address):
     assert page.locator("[data-speed]").input_value() == "2"
 
 
-def test_home_and_end_go_to_the_ends_of_the_episode_wherever_the_focus_is(opened, address):
+def test_home_and_end_go_to_the_ends_of_the_episode_from_any_focus(opened, address):
     page = opened(address, "#episode=40&step=2&agent=1")
     places = ("body", "[data-scrub]", "[data-do=play]", ".keys summary", "[data-theme-toggle]", "[data-help] summary",
               ".team .scroll", ".team .pick", ".episodes .link", ".scroll.tall", "[data-scope=this]",
@@ -262,7 +262,7 @@ def test_home_and_end_go_to_the_ends_of_the_episode_wherever_the_focus_is(opened
         assert drawn(page) == ("40", 0, 1), place
 
 
-def test_lists_keep_home_and_end_and_leave_the_keys_once_something_is_picked_by_mouse(opened, address):
+def test_focused_lists_keep_home_and_end_until_an_entry_is_picked_by_mouse(opened, address):
     page = opened(address, "#episode=40&step=2&agent=1")
     page.locator("[data-speed]").focus()
     page.keyboard.press("End")
@@ -276,7 +276,7 @@ def test_lists_keep_home_and_end_and_leave_the_keys_once_something_is_picked_by_
     reach(page, "59/8/1")
 
 
-def test_whoever_is_quicker_than_the_first_episode_breaks_nothing(opened, pair_address):
+def test_input_before_the_first_episode_is_loaded_causes_no_error(opened, pair_address):
     page = opened(pair_address)
     early = """() => {
         const app = new App();  // whose first episode nobody has read yet
@@ -289,7 +289,7 @@ def test_whoever_is_quicker_than_the_first_episode_breaks_nothing(opened, pair_a
     assert page.evaluate(early) is False  # `open_page` checks that no script has failed
 
 
-def test_the_chosen_agent_survives_a_change_of_episode(opened, address):
+def test_the_chosen_agent_stays_chosen_when_the_episode_changes(opened, address):
     page = opened(address, "#episode=40&step=3&agent=0")
     page.locator(".token[aria-label='agent 2']").click()
     page.locator("[data-episode]").select_option("15")
@@ -306,7 +306,7 @@ def test_the_chosen_agent_survives_a_change_of_episode(opened, address):
     reach(page, "40/5/1")
 
 
-def test_the_focus_stays_where_it_was_when_a_step_is_drawn(opened, address):
+def test_the_focus_is_kept_when_a_step_is_drawn(opened, address):
     page = opened(address, "#episode=40&step=2&agent=1")
     page.locator(".team .pick").nth(2).focus()
     page.keyboard.press("ArrowRight")
@@ -321,7 +321,7 @@ def test_the_focus_stays_where_it_was_when_a_step_is_drawn(opened, address):
 
 @pytest.fixture(scope="module")
 def asked(cons_run):
-    """The address of a moment at which a student followed advice."""
+    """The address of a step in which a student followed advice."""
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     request = int(np.flatnonzero(recorded.requests["is_advised"])[0])
     return "#episode=40&step={step}&agent={student}".format(
@@ -329,7 +329,7 @@ def asked(cons_run):
     )
 
 
-def test_symbols_are_explained_by_keyboard(opened, address, asked):
+def test_symbols_can_be_explained_by_keyboard(opened, address, asked):
     page = opened(address, asked)
     keys = set(page.locator(".exchange .term").evaluate_all("all => all.map(each => each.dataset.term)"))
     assert keys >= {"ask", "visits", "negative", "positive", "confidence", "confidence_after", "prestige", "share",
@@ -353,7 +353,7 @@ def test_symbols_are_explained_by_keyboard(opened, address, asked):
     assert page.evaluate("document.activeElement.id").startswith("symbol-")
 
 
-def test_symbols_are_explained_on_a_phone(opened, address, asked):
+def test_symbols_can_be_explained_on_a_phone(opened, address, asked):
     page = opened(address, asked, width=PHONE, has_touch=True)
     page.locator(".exchange .term[data-term=prestige]").tap()
     box = page.locator(".term-note").bounding_box()
@@ -364,7 +364,7 @@ def test_symbols_are_explained_on_a_phone(opened, address, asked):
     assert page.locator(".term-note").count() == 0
 
 
-def test_the_list_of_symbols_has_the_values_of_this_run(opened, address):
+def test_the_list_of_symbols_shows_this_runs_values(opened, address):
     page = opened(address, "#episode=40&step=0&agent=0")
     page.locator("[data-help] summary").click()
     assert "Here it is 0.05." in page.locator("#symbol-ask_scale").text_content()
@@ -373,7 +373,7 @@ def test_the_list_of_symbols_has_the_values_of_this_run(opened, address):
     assert "preset: paper" in page.locator("[data-settings]").text_content()
 
 
-def test_teammates_who_hope_for_too_little_say_so_and_what_they_remembered_is_told(opened, tmp_path):
+def test_reasons_for_silence_and_the_teachers_memory_are_shown(opened, tmp_path):
     share = small.CONS.share.changed(dict(teacher_memory=TeacherMemory.HISTORY, ask_gate=AskGate.EXPLOITING,
                                 eligibility=Eligibility.MORE_HOPEFUL, hope_margin=0.5))  # fmt: skip
     config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1, share=share)
@@ -390,7 +390,7 @@ def test_teammates_who_hope_for_too_little_say_so_and_what_they_remembered_is_to
     assert "had it not been exploring" in page.locator("[data-tells]").text_content()
 
 
-def test_experts_beside_the_team_answer_without_a_place_on_the_board(opened, tmp_path):
+def test_experts_beside_the_team_are_listed_but_not_drawn_on_the_board(opened, tmp_path):
     config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1)
     run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
     page = opened(write_page([Viewed(run, config, [small.crowd(3, num_experts=3)])], tmp_path / "page.html").as_uri())
@@ -411,7 +411,7 @@ def test_experts_beside_the_team_answer_without_a_place_on_the_board(opened, tmp
     )
 
 
-def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(opened, tmp_path):
+def test_many_silent_teammates_are_folded_into_one_line(opened, tmp_path):
     config = dataclasses.replace(small.CONS, env="pettingzoo:some.module", set=(), num_envs=1)
     run = Run(tmp_path, json.loads(config.to_json()), {}, [], None, None)
     page = opened(write_page([Viewed(run, config, [small.crowd(9)])], tmp_path / "page.html").as_uri())
@@ -426,7 +426,7 @@ def test_many_silent_teammates_take_one_line_until_somebody_wants_to_see_them(op
     assert all(line.is_visible() for line in silent.all())
 
 
-def test_the_next_change_is_the_next_recorded_one(opened, address, cons_run):
+def test_the_n_key_goes_to_the_next_recorded_change(opened, address, cons_run):
     recorded = exchanges.read_episode(exchanges.episode_path(cons_run, 40))
     steps = recorded.steps
     is_changed = (steps["action"] != steps["own_action"]).any(axis=1)  # with no second draw, only advice changes it
@@ -441,7 +441,7 @@ def test_the_next_change_is_the_next_recorded_one(opened, address, cons_run):
     assert "no more changed choices" in page.locator("[data-where]").text_content()
 
 
-def test_scrubbing_and_the_strip_go_to_a_step(opened, address):
+def test_the_slider_and_the_strip_go_to_a_step(opened, address):
     page = opened(address, "#episode=15&step=0&agent=0")
     page.locator("[data-scrub]").fill("5")
     assert drawn(page)[1] == 5
@@ -457,7 +457,7 @@ def test_clicking_an_agent_on_the_board_chooses_it(opened, address):
     assert page.locator(".team [aria-current]").get_attribute("data-agent") == "2"
 
 
-def test_episodes_can_be_chosen_and_the_board_goes_with_them(opened, address, cons_run):
+def test_choosing_an_episode_updates_the_board(opened, address, cons_run):
     page = opened(address, "#episode=15&step=0&agent=0")
     for number in small.RECORDED:
         page.locator("[data-episode]").select_option(str(number))
@@ -478,7 +478,7 @@ def test_episodes_can_be_chosen_and_the_board_goes_with_them(opened, address, co
     assert page.locator(".board .arrow").count() == 0
 
 
-def test_totals_and_who_taught_whom_are_the_records(opened, address, cons_run):
+def test_totals_and_who_taught_whom_match_the_records(opened, address, cons_run):
     page = opened(address, "#episode=40&step=0&agent=0")
     everything = np.zeros((3, 3), int)
     for number in small.RECORDED:
@@ -504,7 +504,7 @@ def matrix(page):
     return np.array([int(cell.get_attribute("data-value")) for cell in cells]).reshape(3, 3)
 
 
-def test_two_runs_are_compared_on_the_same_start(opened, pair_address, cons_run, adhoc_run):
+def test_two_runs_are_compared_from_the_same_start(opened, pair_address, cons_run, adhoc_run):
     page = opened(pair_address, "#episode=40&step=0&agent=1")
     assert page.locator("[data-same-start]").text_content() == "Both start identically."
     assert page.locator(".run-name").all_text_contents() == ["CONS", "AdHocTD"]
@@ -526,7 +526,7 @@ def test_two_runs_are_compared_on_the_same_start(opened, pair_address, cons_run,
     assert page.locator(".pane").count() == 2
 
 
-def test_values_and_rewards_of_compared_runs_have_one_scale(opened, pair_address, cons_run, adhoc_run):
+def test_values_and_rewards_of_compared_runs_share_one_scale(opened, pair_address, cons_run, adhoc_run):
     page = opened(pair_address, "#episode=40&step=3&agent=1")
     recorded = [exchanges.read_episode(exchanges.episode_path(run, 40)) for run in (cons_run, adhoc_run)]
     most = max(np.abs(each.steps["values"]).max() for each in recorded)
@@ -543,7 +543,7 @@ def test_values_and_rewards_of_compared_runs_have_one_scale(opened, pair_address
         assert tallest == pytest.approx(10 * np.abs(each.steps["rewards"].sum(axis=1)).max() / most, rel=1e-3)
 
 
-def test_with_and_without_sharing_the_difference_is_told_with_its_interval(opened, twins):
+def test_the_difference_made_by_sharing_is_shown_with_its_interval(opened, twins):
     address, told, silent = twins
     page = opened(address, "#episode=s1&step=0&agent=1")
     differences = [
@@ -567,7 +567,7 @@ def test_with_and_without_sharing_the_difference_is_told_with_its_interval(opene
     assert page.locator(".charts:visible").count() == 1  # the charts of requests are hidden where nobody asks
 
 
-def test_a_page_of_pairs_opens_where_the_pair_that_gained_most_parts(opened, twins):
+def test_a_page_of_pairs_opens_where_the_pair_with_the_largest_gain_diverges(opened, twins):
     address, told, silent = twins
     gains = [np.sum(one.steps["rewards"] - other.steps["rewards"]) for one, other in zip(told, silent, strict=True)]
     pair = int(np.argmax(gains))
@@ -592,7 +592,7 @@ def test_votes_of_adhoc_td_are_shown(opened, pair_address, adhoc_run):
     assert "majority" in page.locator("[data-tells]").text_content()
 
 
-def test_the_address_names_a_moment(opened, address):
+def test_the_address_identifies_episode_step_and_agent(opened, address):
     page = opened(address, "#episode=59&step=4&agent=2")
     assert drawn(page) == ("59", 4, 2)
     page.keyboard.press("ArrowRight")
@@ -603,7 +603,7 @@ def test_the_address_names_a_moment(opened, address):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_it_fits_its_window_and_follows_the_theme(opened, address, pair_address, twins, theme, width):
+def test_the_page_fits_its_window_and_follows_the_theme(opened, address, pair_address, twins, theme, width):
     for place in (address, pair_address, twins[0]):
         page = opened(place, "#episode=40&step=3&agent=0", width=width, color_scheme=theme)
         page.locator("[data-help] summary").click()

@@ -18,7 +18,7 @@ def pairs_of(differences):
     return paired_returns(episodes(np.array(differences) + 8.0), episodes([8.0] * len(differences)))
 
 
-def test_differences_are_with_minus_without_and_their_mean_has_the_bootstrap_interval_of_reports():
+def test_differences_are_with_minus_without_sharing_and_have_a_bootstrap_interval():
     differences = [3.0, -1.0, 0.0, 2.0, 0.0, 5.0, 1.0, -2.0, 4.0, 0.5, 0.0, 7.0]
     pairs = pairs_of(differences)
     np.testing.assert_allclose(pairs.differences, differences, atol=1e-5)
@@ -40,7 +40,7 @@ def test_differences_are_with_minus_without_and_their_mean_has_the_bootstrap_int
         ([5.0], "Not established: 1 pair cannot settle it."),
     ],
 )
-def test_a_difference_is_established_where_the_interval_excludes_0_and_pairs_are_enough(differences, sentence):
+def test_a_difference_needs_enough_pairs_and_an_interval_without_0(differences, sentence):
     assert verdict(pairs_of(differences)).startswith(sentence)
 
 
@@ -49,7 +49,7 @@ def test_one_pair_has_no_interval():
     assert (told["bounds"], told["told"]) == (None, "+2.00")
 
 
-def test_rounding_in_single_precision_is_no_difference():
+def test_rounding_in_single_precision_does_not_count_as_a_difference():
     ours = RecordedEpisode({}, {"rewards": np.full((10, 1), 0.1, np.float32)}, {}, {}, {})
     theirs = RecordedEpisode({}, {"rewards": np.array([[1.0]], np.float32)}, {}, {}, {})
     assert ours.steps["rewards"].sum(dtype=np.float64) != 1.0
@@ -64,7 +64,7 @@ def acting(returns, actions):
     ]
 
 
-def test_the_pair_that_gained_most_parts_at_its_first_different_choice():
+def test_the_pair_with_the_largest_gain_diverges_at_its_first_different_action():
     silent = acting([8.0, 8.0, 8.0], [[[0, 0], [0, 0]]] * 3)
     told = acting([7.0, 12.0, 9.0], [[[1, 0], [0, 0]], [[0, 0], [0, 3]], [[2, 0], [0, 0]]])
     assert most_gained(paired_returns(told, silent), told, silent) == Turn(pair=1, step=1, agent=1)
@@ -75,6 +75,6 @@ def test_an_episode_that_ends_earlier_is_compared_up_to_its_end():
     assert most_gained(paired_returns(told, silent), told, silent) == Turn(pair=0, step=0, agent=1)
 
 
-def test_nothing_was_gained_where_no_return_is_higher():
+def test_there_is_no_largest_gain_if_no_return_is_higher():
     silent, told = acting([8.0, 8.0], [[[0, 0]]] * 2), acting([8.0, 7.0], [[[1, 0]]] * 2)
     assert most_gained(paired_returns(told, silent), told, silent) is None

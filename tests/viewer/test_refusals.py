@@ -37,19 +37,19 @@ def assert_refused(sentence, runs, out, **options):
     assert contents(out.parent) == before
 
 
-def test_one_run_or_two(runs, tmp_path):
+def test_only_one_or_two_runs_are_accepted(runs, tmp_path):
     assert_refused("name one run to view or two to compare, not 0", [], tmp_path / "page.html")
     assert_refused("two to compare, not 3", [runs["cons"]] * 3, tmp_path / "page.html")
 
 
-def test_runs_in_different_worlds_cannot_be_compared(runs, tmp_path):
+def test_runs_in_different_environments_cannot_be_compared(runs, tmp_path):
     set = (*small.CONS.set[:-1], "episode_limit=9")
     other = bare_run(tmp_path / "other", dataclasses.replace(small.CONS, set=set))
     assert_refused("different environments cannot be compared: .* in pgm-3ag .*episode_limit=8, .*episode_limit=9",
                    [runs["cons"], other], tmp_path / "page.html")  # fmt: skip
 
 
-def test_episodes_that_were_not_recorded_are_named(runs, copied, tmp_path):
+def test_the_error_names_episodes_that_were_not_recorded(runs, copied, tmp_path):
     out = tmp_path / "page.html"
     assert_refused("no record of episode 16: it has 0, 15, 30, 40, 59", runs["cons"], out, episodes=[15, 16])
     empty = bare_run(tmp_path / "empty", small.CONS)
@@ -64,7 +64,7 @@ def test_episodes_that_were_not_recorded_are_named(runs, copied, tmp_path):
     assert_refused("late has no record of episode 0", [early, late], out, episodes=[0])
 
 
-def test_directories_that_are_no_runs_are_named(runs, tmp_path):
+def test_the_error_names_directories_that_are_not_runs(runs, tmp_path):
     out = tmp_path / "page.html"
     (tmp_path / "nothing").mkdir()
     assert_refused("nothing is not the directory of a run: it has no config.json", tmp_path / "nothing", out)
@@ -81,7 +81,7 @@ def test_directories_that_are_no_runs_are_named(runs, tmp_path):
         (("iql",), dict(staged=2), "nobody shares knowledge in .*iql, so there is nothing to compare"),
     ],
 )
-def test_without_sharing_takes_staged_episodes_of_one_run_that_shares(runs, tmp_path, names, options, sentence):
+def test_without_sharing_needs_staged_episodes_of_one_run_that_shares(runs, tmp_path, names, options, sentence):
     chosen = [runs[name] for name in names]
     assert_refused(sentence, chosen, tmp_path / "page.html", without_sharing=True, **options)
 
@@ -96,13 +96,13 @@ def test_without_sharing_takes_staged_episodes_of_one_run_that_shares(runs, tmp_
         (("cons",), dict(greedy=2, consult="most"), "consult has no value .most.: choose from"),
     ],
 )
-def test_consulting_takes_greedy_episodes_of_one_run(runs, tmp_path, names, options, sentence):
+def test_consulting_needs_greedy_episodes_of_one_run(runs, tmp_path, names, options, sentence):
     chosen = [runs[name] for name in names]
     assert_refused(sentence, chosen, tmp_path / "page.html", **{"consult": "mean"} | options)
 
 
 @pytest.mark.parametrize("options", [dict(staged=-1), dict(greedy=-1), dict(seed=-1), dict(episodes=[-1])])
-def test_numbers_below_zero_are_refused(runs, tmp_path, options):
+def test_negative_numbers_are_refused(runs, tmp_path, options):
     assert_refused("must be a whole number of at least 0", runs["iql"], tmp_path / "page.html", **options)
 
 
@@ -282,7 +282,7 @@ def test_a_damaged_record_is_refused_and_the_old_page_stays(kind, damaged):
     assert (run / "exchange.html").read_text() == "the page that was there"
 
 
-def test_no_array_of_a_record_can_be_missed(damaged):
+def test_every_array_of_a_record_is_required(damaged):
     run = damaged(lambda path: path)
     path = exchanges.episode_path(run, DAMAGED)
     whole = path.read_bytes()
@@ -301,7 +301,7 @@ def test_a_record_of_another_run_is_refused(runs, copied):
     assert_refused("is a record of another run", other, other / "exchange.html")
 
 
-def test_nothing_can_be_staged_before_the_first_checkpoint(tmp_path):
+def test_staging_before_the_first_checkpoint_is_refused(tmp_path):
     assert_refused("no whole checkpoint", bare_run(tmp_path / "run", small.IQL), tmp_path / "page.html", staged=1)
 
 
@@ -320,7 +320,7 @@ def test_the_command_refuses_a_damaged_record_in_one_line(damaged):
     assert (run / "exchange.html").read_text() == "the page that was there"
 
 
-def test_a_record_is_of_its_run_even_if_an_older_version_wrote_fewer_settings():
+def test_a_record_of_an_older_version_with_fewer_settings_still_matches_its_run():
     ours = json.loads(TrainConfig(method="cons", preset="paper", episodes=400).resolved().to_json())
     older = {name: ours[name] for name in TELLING} | {"share": {"temperature": 1.0}}
     assert _is_of_this_run(ours, ours)

@@ -65,7 +65,7 @@ def summed_by_hand(recorded, found):
 
 
 @hypothesis.given(st.integers(0, 2**32 - 1), st.integers(0, NUM_STEPS * NUM_AGENTS))
-def test_totals_are_those_of_a_loop_over_requests_and_teachers(seed, num_requests):
+def test_totals_match_a_loop_over_requests_and_teachers(seed, num_requests):
     recorded, found = random_episode(seed, num_requests)
     summary = summary_of(recorded, found)
     expected = summed_by_hand(recorded, found)
@@ -78,7 +78,7 @@ def test_totals_are_those_of_a_loop_over_requests_and_teachers(seed, num_request
     assert (summary["num_steps"], summary["is_sharing"]) == (NUM_STEPS, True)
 
 
-def test_taught_is_by_teacher_and_student():
+def test_taught_is_indexed_by_teacher_and_student():
     recorded, found = random_episode(0, NUM_STEPS * NUM_AGENTS)
     recorded.teachers["reply"][:] = Reply.KNOWS_LESS
     is_of_agent_2 = recorded.requests["student"] == 2
@@ -86,7 +86,7 @@ def test_taught_is_by_teacher_and_student():
     assert summary_of(recorded, found)["taught"] == [[0, 0, NUM_STEPS], [0, 0, 0], [0, 0, 0]]
 
 
-def test_without_sharing_there_is_a_return_and_nothing_else():
+def test_without_sharing_the_summary_has_only_return_and_length():
     recorded, _ = random_episode(0, 0)
     recorded.steps["rewards"][:] = 0.1
     alone = RecordedEpisode(recorded.header, {"rewards": recorded.steps["rewards"]}, {}, {}, {})
@@ -97,7 +97,7 @@ def test_without_sharing_there_is_a_return_and_nothing_else():
     }
 
 
-def test_returns_are_summed_with_care():
+def test_returns_are_summed_in_double_precision():
     recorded, _ = random_episode(0, 0)
     recorded.steps["rewards"][:] = 0
     recorded.steps["rewards"][:3, 0] = 2.0**24, 1, 1  # in single precision the ones would be lost
@@ -108,7 +108,7 @@ def run_of(rows):
     return Run(path=Path("run"), config={}, facts={}, rows=rows, result=None, failure=None)
 
 
-def test_series_are_columns_of_the_rows_that_tell_of_sharing():
+def test_series_are_columns_of_the_rows_that_report_sharing():
     rows = [
         {"episode": 0, "evaluation_return": 1.0},
         {"episode": 20, "return": 1.23456, "requests": 4.0, "answers": 2.5, "advised": 1.0, "requests_left": [10, 20],
@@ -142,14 +142,14 @@ def test_series_are_columns_of_the_rows_that_tell_of_sharing():
         (3, "episode"),
     ],
 )
-def test_a_row_without_a_number_is_refused_in_a_sentence(row, name):
+def test_a_row_without_a_finite_number_is_refused(row, name):
     with pytest.raises(
         UsageError, match=rf"run/metrics.jsonl is damaged: one of its rows has no finite number for {name}\."
     ):
         series_of(run_of([row]))
 
 
-def test_a_row_that_lacks_a_column_of_the_first_is_refused():
+def test_a_row_that_lacks_a_column_of_the_first_row_is_refused():
     rows = [{"episode": 20, "requests": 1.0, "answers": 2.0}, {"episode": 40, "requests": 1.0}]
     with pytest.raises(UsageError, match="no finite number for answers"):
         series_of(run_of(rows))
@@ -160,6 +160,6 @@ def test_a_run_without_sharing_has_no_series():
     assert series_of(run_of([{"episode": 20, "return": 1.0}])) == {"episode": []}
 
 
-def test_a_column_that_a_run_does_not_have_is_left_out():
+def test_columns_that_a_run_lacks_are_left_out():
     rows = [{"episode": 20, "requests": 1.0, "return": 2.0}]
     assert series_of(run_of(rows)) == {"episode": [20], "requests": [1.0], "return": [2.0]}

@@ -55,7 +55,7 @@ def assert_same_bits(shown, recorded):
 
 
 @pytest.mark.parametrize("name", small.CONFIGS)
-def test_a_page_holds_every_number_of_the_records(runs, name, tmp_path):
+def test_a_page_contains_every_number_of_the_records(runs, name, tmp_path):
     (run,), blocks = read_page(view(runs[name], tmp_path / "page.html"))
     assert numbers_of(run) == list(small.RECORDED)
     for episode in run["episodes"]:
@@ -73,7 +73,7 @@ def test_a_page_holds_every_number_of_the_records(runs, name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_a_page_tells_what_became_of_the_answers(runs, name, tmp_path):
+def test_a_page_shows_the_effects_of_the_answers(runs, name, tmp_path):
     (run,), blocks = read_page(view(runs[name], tmp_path / "page.html"))
     sharing = small.CONFIGS[name].trainer().sharing
     for episode in run["episodes"]:
@@ -102,7 +102,7 @@ def test_a_page_says_what_teachers_remembered(memory, tmp_path):
     assert ["what teachers remember", memory.value] in run["settings"]
 
 
-def test_runs_in_which_nobody_shares_can_be_seen_too(runs, tmp_path):
+def test_runs_without_sharing_can_be_viewed_too(runs, tmp_path):
     (run,), blocks = read_page(view(runs["iql"], tmp_path / "page.html"))
     assert run["sharing"] == "none"
     assert run["series"] == {"episode": []}
@@ -112,7 +112,7 @@ def test_runs_in_which_nobody_shares_can_be_seen_too(runs, tmp_path):
         assert {"steps/values", "scene/cells", "sees/codes"} <= shown.keys()
 
 
-def test_agents_are_shown_with_what_they_saw(runs, tmp_path):
+def test_agents_are_shown_with_their_observations(runs, tmp_path):
     (run,), blocks = read_page(view(runs["cons"], tmp_path / "page.html", episodes=[SHARED]))
     recorded = exchanges.read_episode(exchanges.episode_path(runs["cons"], SHARED))
     states = states_of(recorded, WORLD)
@@ -127,7 +127,7 @@ def test_agents_are_shown_with_what_they_saw(runs, tmp_path):
         np.testing.assert_array_equal(seen, observe(state))
 
 
-def test_every_state_is_drawn_as_it_was(runs, tmp_path):
+def test_every_state_is_drawn_as_recorded(runs, tmp_path):
     _, ((facts, shown),) = read_page(view(runs["cons"], tmp_path / "page.html", episodes=[59]))
     states = states_of(exchanges.read_episode(exchanges.episode_path(runs["cons"], 59)), WORLD)
     assert len(shown["scene/lines"]) == len(states.num_steps)
@@ -148,7 +148,7 @@ def test_every_state_is_drawn_as_it_was(runs, tmp_path):
                 assert (told["number"], told["is_complete"]) == (gauge.number, gauge.is_complete)
 
 
-def test_the_page_lies_in_the_run_unless_told_otherwise(copied, tmp_path):
+def test_the_page_is_written_to_the_runs_directory_by_default(copied, tmp_path):
     run = copied("iql")
     before = contents(run)
     assert view(run) == run / "exchange.html"
@@ -181,7 +181,7 @@ def test_two_runs_are_compared_on_the_episodes_that_both_have(runs, copied, tmp_
         assert_same_bits(blocks[place][1]["steps/values"], record_of(runs[name], 0)["steps/values"])
 
 
-def test_a_name_that_looks_like_markup_stays_a_name(copied):
+def test_a_name_that_looks_like_markup_is_escaped(copied):
     run = copied("iql")
     facts = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps(facts | {"label": "</script><b>&"}))
@@ -191,14 +191,14 @@ def test_a_name_that_looks_like_markup_stays_a_name(copied):
     assert "<b>" not in page.read_text(encoding="utf-8")
 
 
-def test_half_a_character_in_a_label_does_no_harm(copied):
+def test_a_lone_surrogate_in_a_label_is_replaced(copied):
     run = copied("iql")
     facts = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps(facts | {"label": "half \ud800"}))
     assert "half \N{REPLACEMENT CHARACTER}" in view(run, episodes=[0]).read_text(encoding="utf-8")
 
 
-def test_odd_facts_in_a_header_are_refused(copied):
+def test_invalid_facts_in_a_header_are_refused(copied):
     run = copied("iql")
     path, arrays = exchanges.episode_path(run, 0), record_of(run, 0)
     header = json.loads(str(arrays["header"])) | {"after": "x"}
@@ -225,7 +225,7 @@ def staged(runs, tmp_path_factory):
     return page, write, before
 
 
-def test_staged_episodes_start_alike_whatever_the_run(staged):
+def test_staged_episodes_start_the_same_in_every_run(staged):
     both, blocks = read_page(staged[0])
     for run in both:
         assert numbers_of(run)[: len(small.RECORDED)] == list(small.RECORDED)
@@ -243,7 +243,7 @@ def test_staged_episodes_start_alike_whatever_the_run(staged):
     np.testing.assert_array_equal(*cells)
 
 
-def test_the_same_seed_writes_the_same_page_and_another_one_other_starts(staged):
+def test_the_same_seed_gives_the_same_page_and_another_seed_other_starts(staged):
     page, write, _ = staged
     assert write("again.html").read_bytes() == page.read_bytes()
     starts, others = (
@@ -253,7 +253,7 @@ def test_the_same_seed_writes_the_same_page_and_another_one_other_starts(staged)
     assert not set(starts) & set(others)
 
 
-def test_staged_episodes_are_played_as_training_goes_on(staged, runs):
+def test_staged_episodes_continue_from_the_state_of_training(staged, runs):
     both, blocks = read_page(staged[0])
     for run, name in zip(both, SHARING, strict=True):
         before = record_of(runs[name], small.RECORDED[-1])
@@ -265,11 +265,11 @@ def test_staged_episodes_are_played_as_training_goes_on(staged, runs):
         assert shown["steps/num_visits"][0].max() > 1
 
 
-def test_looking_at_runs_leaves_them_as_they_were(staged, runs):
+def test_viewing_runs_does_not_change_them(staged, runs):
     assert [contents(runs[each]) for each in SHARING] == staged[2]
 
 
-def test_greedy_episodes_do_what_is_valued_most(staged):
+def test_greedy_episodes_take_the_actions_with_the_highest_values(staged):
     both, blocks = read_page(staged[0])
     _, shown = blocks[staged_part(both[0])[-1]["block"]]
     assert not shown["steps/is_exploring"].any()
@@ -286,7 +286,7 @@ def first_change(recorded):
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_silent_twins_are_the_same_up_to_the_first_choice_that_answers_changed(runs, name):
+def test_twins_without_sharing_are_identical_up_to_the_first_changed_action(runs, name):
     told, silent = (
         played_episodes(runs[name], small.CONFIGS[name], staged=2, seed=3, is_silent=is_silent)
         for is_silent in (False, True)
@@ -323,7 +323,7 @@ def test_a_run_is_compared_with_itself_without_sharing(runs, tmp_path):
     assert_same_bits(blocks[told["episodes"][1]["block"]][1]["steps/values"], played[1].steps["values"])
 
 
-def test_an_unfinished_run_can_be_looked_at(copied):
+def test_an_unfinished_run_can_be_viewed(copied):
     run = copied("cons")
     for name in ("metrics.jsonl", "result.json", "run.json"):
         (run / name).unlink()
