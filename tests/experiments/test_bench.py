@@ -41,7 +41,7 @@ def test_figures_are_positive_and_consistent():
     assert measured.seconds_per_episode > 8 / measured.env_steps_per_second
 
 
-def test_an_environment_of_another_package_is_measured_in_a_separate_process(monkeypatch):
+def test_a_third_party_environment_is_measured_in_a_separate_process(monkeypatch):
     monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     assert_hangs_together(measure(FOREIGN, **HASTE), episodes=400)

@@ -31,7 +31,7 @@ def test_paths_with_spaces_are_quoted_in_commands(tmp_path):
     assert f"consmarl evaluate '{run}'" in ending(run)
 
 
-def test_the_next_commands_include_view_and_name_other_packages_environments(tmp_path):
+def test_the_next_commands_include_view_and_name_a_third_party_environment(tmp_path):
     run = finished_run(tmp_path / "run", env="pettingzoo:mpe2.simple_spread_v3")
     record = episode_path(run, 3)
     record.parent.mkdir()

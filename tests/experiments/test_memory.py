@@ -41,7 +41,7 @@ def test_estimated_sizes_equal_those_of_the_arrays():
     assert tree_bytes(state.sharing.table) == 2**20 * memory.PLACE_BYTES + 8
 
 
-def test_the_histories_that_teachers_keep_count():
+def test_the_memory_for_teachers_histories_is_counted():
     settings = SMALL | dict(method="cons", share={"teacher_memory": "history"})
     trainer = TrainConfig(**settings).trainer()
     agents, envs, steps, codes, hidden, cells = 3, trainer.num_envs, 8, 3 + 3 * 3 * 3, SMALL["hidden_size"], 4 * 4

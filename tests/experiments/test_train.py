@@ -142,7 +142,7 @@ def test_resuming_a_directory_without_a_run_is_refused(tmp_path):
         resume(tmp_path)
 
 
-def test_a_policy_file_plays_as_the_run_did(uninterrupted, tmp_path):
+def test_a_policy_file_plays_the_same_as_its_run(uninterrupted, tmp_path):
     parameters, config = load_policy(uninterrupted / "policy.safetensors")
     assert config == TrainConfig(**SMALL).resolved()
     copy = export_policy(tmp_path / "copy.safetensors", parameters, config, 480)

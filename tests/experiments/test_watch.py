@@ -68,13 +68,13 @@ def assert_plays_as_evaluated(trainer, parameters, seed, num_episodes, sharing=A
     return everything
 
 
-def test_a_policy_plays_as_its_evaluation_did(run):
+def test_a_policy_plays_the_same_episodes_as_its_evaluation(run):
     played = assert_plays_as_evaluated(*trained(run), seed=5, num_episodes=2)
     returned = evaluate(run, 2, 5)["return"]
     assert np.mean([episode.rewards.sum() for episode in played]) == pytest.approx(returned, abs=1e-5)
 
 
-def test_agents_who_consult_each_other_play_as_their_evaluation_did(run):
+def test_consulting_agents_play_the_same_episodes_as_their_evaluation(run):
     played = assert_plays_as_evaluated(*trained(run), seed=5, num_episodes=2, sharing=Consulting(Consult.MEAN))
     summary = evaluate(run, 2, 5, consult="mean")
     assert np.mean([episode.rewards.sum() for episode in played]) == pytest.approx(summary["return"], abs=1e-5)
@@ -249,7 +249,7 @@ def test_an_environment_that_cannot_render_itself_is_shown_as_a_ring(tmp_path, c
     assert "cannot draw itself here (AttributeError: 'Moody' object has no attribute 'screen'), so its agents" in said
 
 
-def test_a_policy_of_another_packages_environment_is_watched_only_with_permission(tmp_path):
+def test_a_policy_of_a_third_party_environment_is_watched_only_with_permission(tmp_path):
     settings = dict(env=MOODY)
     _, parameters = untrained(0, **settings)
     policy = export_policy(tmp_path / "p.safetensors", parameters, TrainConfig(**settings, hidden_size=8), episode=0)

@@ -76,6 +76,6 @@ def test_a_picture_that_claims_to_be_huge_or_ends_early_is_refused(tmp_path):
     assert pictures._first_frame(small, path)[1] == (4, 4)
 
 
-def test_suggested_commands_name_environments_of_other_packages():
+def test_suggested_commands_name_third_party_environments():
     assert confirmation("pgm-3ag") == ""
     assert confirmation("pettingzoo:a.b") == " --env pettingzoo:a.b"

@@ -77,7 +77,7 @@ def test_settings_that_were_set_are_not_listed_as_defaults():
     assert {"reward_of", "share.ask_gate"} <= set(whole.by_default)
 
 
-def test_resolving_a_configuration_does_not_create_another_packages_environment():
+def test_resolving_a_configuration_does_not_create_a_third_party_environment():
     config = TrainConfig(env="pettingzoo:nowhere.to_be_found", method="ga-comm", preset="paper").resolved()
     assert (config.epsilon_start, config.epsilon_anneal_steps, config.num_envs) == (0.5, None, 1)
     world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5, **FLOATS)
@@ -168,7 +168,7 @@ def test_a_sweep_recognises_its_runs_however_they_were_written(tmp_path):
         check_against(tmp_path, [run])
 
 
-def test_a_sweep_recognises_its_runs_in_another_packages_environment(tmp_path):
+def test_a_sweep_recognises_its_runs_in_a_third_party_environment(tmp_path):
     run = PlannedRun("one", TrainConfig(env="pettingzoo:nowhere.to_be_found", method="adhoc-td"))
     world = SimpleNamespace(episode_limit=40, num_agents=3, num_actions=5, **FLOATS)
     written(run.config.resolved(world), tmp_path / "one")
