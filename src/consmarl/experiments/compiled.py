@@ -25,7 +25,7 @@ from consmarl.training.programs import Shelf, keep_programs
 VARIABLE = "CONSMARL_CACHE"
 OFF = ("off", "0", "no", "false")
 ABOUT = "about.json"
-MOST_BYTES = 512 * 2**20  # per machine: programs of some hundred kinds of runs
+MOST_BYTES = 512 * 2**20  # per machine: programs of several hundred kinds of runs
 DAYS_UNUSED = 90  # after which a machine's subdirectory is removed, e.g. because JAX was updated
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 
