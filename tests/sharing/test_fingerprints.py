@@ -68,7 +68,7 @@ def test_observations_from_random_play_have_distinct_fingerprints(id, num_episod
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_observations_of_every_dtype_have_distinct_fingerprints(dtype):
-    codes = recoded(codes_of_random_play("pgm-3ag", 300)[:20_000], dtype)
+    codes = recoded(codes_of_random_play("pgm-3ag", 1000)[:20_000], dtype)
     assert codes.dtype == dtype
     assert len(np.unique(codes, axis=0)) > 5_000
     check_tells_apart(codes)
@@ -76,7 +76,7 @@ def test_observations_of_every_dtype_have_distinct_fingerprints(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_change_of_any_single_code_changes_the_fingerprint(dtype):
-    base = codes_of_random_play("pgm-3ag", 300)[500]
+    base = codes_of_random_play("pgm-3ag", 1000)[500]
     changed = np.repeat(base[None], 255 * len(base), axis=0)
     for position in range(len(base)):
         rows = slice(255 * position, 255 * (position + 1))

@@ -4,7 +4,6 @@ from collections import deque
 
 import hypothesis
 import jax
-import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
@@ -16,26 +15,28 @@ REPLAY = Replay(num_agents=2, episode_limit=3, observation_size=4, code_dtype=np
 
 def episodes(first, count):
     """Distinguishable episodes: all numbers in episode k are k."""
-    numbers = jnp.arange(first, first + count)
+    numbers = np.arange(first, first + count, dtype=np.int32)
     return EpisodeBatch(
-        codes=jnp.broadcast_to(numbers[None, :, None, None], (2, count, 4, 4)).astype(jnp.uint8),
-        actions=jnp.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(jnp.uint8),
-        rewards=jnp.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(jnp.float32),
+        codes=np.broadcast_to(numbers[None, :, None, None], (2, count, 4, 4)).astype(np.uint8),
+        actions=np.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(np.uint8),
+        rewards=np.broadcast_to(numbers[None, :, None], (2, count, 3)).astype(np.float32),
         num_steps=numbers,
         terminated=numbers % 2 == 0,
-        epsilon=jnp.broadcast_to(numbers[:, None], (count, 3)).astype(jnp.float32),
+        epsilon=np.broadcast_to(numbers[:, None], (count, 3)).astype(np.float32),
     )
 
 
 @hypothesis.settings(max_examples=20)
 @hypothesis.given(st.integers(1, 12), st.sampled_from([1, 2, 3, 6]))
 def test_the_ring_holds_the_newest_episodes(num_adds, per_add):
+    add = jax.jit(REPLAY.add)
     state, expected = REPLAY.init(), deque(maxlen=REPLAY.capacity)
     for number in range(num_adds):
-        state = REPLAY.add(state, episodes(1 + number * per_add, per_add))
+        state = add(state, episodes(1 + number * per_add, per_add))
         expected.extend(range(1 + number * per_add, 1 + (number + 1) * per_add))
     num_stored = int(REPLAY.num_stored(state))
     assert num_stored == len(expected)
+    state = jax.device_get(state)
     assert sorted(state.episodes.num_steps[:num_stored].tolist()) == sorted(expected)
     for slot in range(num_stored):
         number = int(state.episodes.num_steps[slot])

@@ -56,6 +56,7 @@ def test_several_arrays_are_unpacked_separately(many):
         assert_same_bits(out[name], array)
 
 
+@hypothesis.settings(max_examples=40)
 @hypothesis.given(st.dictionaries(st.text(max_size=6), facts, max_size=4), st.sampled_from(list(KINDS)).flatmap(arrays))
 def test_facts_survive_and_the_same_input_gives_the_same_text(told, array):
     text = packed(told, {"array": array})

@@ -74,7 +74,7 @@ def test_the_error_names_directories_that_are_not_runs(runs, tmp_path):
 @pytest.mark.parametrize(
     ("names", "options", "sentence"),
     [
-        (("cons", "adhoc-td"), dict(staged=2), "compares staged episodes of one run"),
+        (("cons", "cons"), dict(staged=2), "compares staged episodes of one run"),
         (("cons",), {}, "set their number with --staged"),
         (("cons",), dict(staged=2, greedy=1), "compares staged episodes of one run"),
         (("cons",), dict(staged=2, episodes=[15]), "compares staged episodes of one run"),
@@ -89,7 +89,7 @@ def test_without_sharing_needs_staged_episodes_of_one_run_that_shares(runs, tmp_
 @pytest.mark.parametrize(
     ("names", "options", "sentence"),
     [
-        (("cons", "adhoc-td"), dict(greedy=2), "compares greedy episodes of one run"),
+        (("cons", "cons"), dict(greedy=2), "compares greedy episodes of one run"),
         (("cons",), {}, "set their number with --greedy"),
         (("cons",), dict(greedy=2, staged=1), "compares greedy episodes of one run"),
         (("cons",), dict(greedy=2, without_sharing=True), "compare different things"),
@@ -103,7 +103,7 @@ def test_consulting_needs_greedy_episodes_of_one_run(runs, tmp_path, names, opti
 
 @pytest.mark.parametrize("options", [dict(staged=-1), dict(greedy=-1), dict(seed=-1), dict(episodes=[-1])])
 def test_negative_numbers_are_refused(runs, tmp_path, options):
-    assert_refused("must be a whole number of at least 0", runs["iql"], tmp_path / "page.html", **options)
+    assert_refused("must be a whole number of at least 0", runs["cons"], tmp_path / "page.html", **options)
 
 
 def changed(**changes):
@@ -307,7 +307,7 @@ def test_staging_before_the_first_checkpoint_is_refused(tmp_path):
 
 def test_one_damaged_record_among_two_runs_is_refused(runs, damaged):
     run = damaged(cut)
-    assert_refused("damaged", [runs["adhoc-td"], run], run / "exchange.html")
+    assert_refused("damaged", [runs["cons"], run], run / "exchange.html")
 
 
 def test_the_command_refuses_a_damaged_record_in_one_line(damaged):
