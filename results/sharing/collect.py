@@ -27,13 +27,19 @@ from results.collecting import (
     numbers,
 )
 from results.learning.run import folder_of
-from results.sharing.run import ABLATION, ABLATION_ENV, METHODS, OF_ABLATION, SETTINGS, WHOLE
+from results.sharing.run import ABLATION, ABLATION_ENV, METHODS, OF_ABLATION, SETTINGS, THREE_UPDATES, WHOLE
 
 from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
 
 HERE = Path(__file__).parent
 LEVELS = {"pgm-3ag": 10.0, "pgm-6ag": 40.0, "ft": 3.0, "cleanup": 90.0}
-LABELS = {"iql": "IQL", "cons": "CONS", "adhoc-td": "AdHocTD", "seql": "SEQL"}
+LABELS = {
+    "iql": "IQL",
+    "cons": "CONS",
+    "adhoc-td": "AdHocTD",
+    "seql": "SEQL",
+    THREE_UPDATES: "CONS, 3 updates",
+}
 
 Measure = Callable[[Run], float]
 
@@ -83,12 +89,13 @@ def print_returns(world: str, by_method: dict[str, list[Run]]) -> None:
 
 
 def print_comparisons(by_method: dict[str, list[Run]]) -> None:
-    """Print how CONS differs from the other methods, compared seed by seed."""
-    print("\n| CONS against | measure | n | difference, mean [95 %] | seeds | probability of improvement |")
-    print("|---|---|---|---|---|---|")
-    for rival in [name for name in METHODS if name in by_method and name != "cons"]:
+    """Print how CONS differs from the other methods, compared seed by seed, and CONS with as many updates from SEQL."""
+    print("\n| | against | measure | n | difference, mean [95 %] | seeds | probability of improvement |")
+    print("|---|---|---|---|---|---|---|")
+    pairs = [("cons", rival) for rival in METHODS if rival != "cons"] + [(THREE_UPDATES, "seql")]
+    for one, rival in [pair for pair in pairs if all(name in by_method for name in pair)]:
         for name, measure in MEASURES.items():
-            ours, theirs = ({run["seed"]: measure(run) for run in by_method[each]} for each in ("cons", rival))
+            ours, theirs = ({run["seed"]: measure(run) for run in by_method[each]} for each in (one, rival))
             seeds = [seed for seed in ours if seed in theirs]
             if not seeds:
                 continue
@@ -102,7 +109,7 @@ def print_comparisons(by_method: dict[str, list[Run]]) -> None:
                 share = sum(ours[seed] for seed in seeds) / sum(theirs[seed] for seed in seeds)
                 told += f", {share:.2f} of theirs"
             probable = f"{chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
-            row = f"| {LABELS[rival]} | {name} | {len(seeds)} | {told} | {numbers(gaps, decimals)} "
+            row = f"| {LABELS[one]} | {LABELS[rival]} | {name} | {len(seeds)} | {told} | {numbers(gaps, decimals)} "
             print(f"{row}| {probable if len(seeds) >= FEWEST_WITH_INTERVAL else ''} |".replace("-", "−"))
 
 

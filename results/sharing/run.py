@@ -32,9 +32,6 @@ SETTINGS = {
     "ft": Setting(8_000, range(120, 125)),
     "cleanup": Setting(8_000, range(120, 125)),
 }
-# All of them learn with the preset recommended, which has another exploration for methods that share in pgm-6ag.
-METHODS = ("iql", "cons", "adhoc-td", "seql")
-
 ABLATION_ENV, ABLATION_SIZE, ABLATION_SEEDS = "pgm-3ag", SIZES["small"], (210, 211, 212, 213, 214)
 
 
@@ -44,6 +41,17 @@ class Variant(NamedTuple):
     method: str
     changes: Mapping[str, Any] = NOTHING
 
+
+THREE_UPDATES = "cons-3-updates"
+# All of them learn with the preset recommended, which has another exploration for methods that share in pgm-6ag.
+METHODS = {
+    "iql": Variant("iql"),
+    "cons": Variant("cons"),
+    "adhoc-td": Variant("adhoc-td"),
+    "seql": Variant("seql"),
+    THREE_UPDATES: Variant("cons", {"updates_per_episode": 3}),  # as much learning as in SEQL with three agents
+}
+ENVS_OF = {THREE_UPDATES: ("pgm-3ag",)}  # the other methods run in every environment
 
 WHOLE = "CONS"  # what all variants are compared with
 # Each variant of CONS has one ingredient changed.
@@ -76,8 +84,9 @@ ABLATION = {
 
 def run(method: str, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
     """Run a method with all seeds that are missing."""
-    options = {"episodes": SETTINGS[env].episodes, "evaluation_episodes": 200}
-    sweep([method], [env], seeds, options=options, out=out, workers=workers)
+    name, changes = METHODS[method]
+    options = {"episodes": SETTINGS[env].episodes, "evaluation_episodes": 200, **changes}
+    sweep([name], [env], seeds, options=options, out=out, workers=workers)
 
 
 def run_variant(name: str, seeds: Sequence[int], out: Path, workers: int) -> None:
@@ -92,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", choices=("methods", "ablation"), default="methods")
     parser.add_argument("--envs", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--variants", nargs="+", choices=list(ABLATION), default=list(ABLATION))
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/sharing"))
@@ -105,7 +114,7 @@ def main() -> None:
         return
     for env in asked.envs:
         for seeds in batches(asked.seeds or SETTINGS[env].seeds, asked.workers):
-            for method in asked.methods:
+            for method in (each for each in asked.methods if env in ENVS_OF.get(each, SETTINGS)):
                 run(method, env, seeds, asked.out / method, asked.workers)
 
 
