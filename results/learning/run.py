@@ -25,6 +25,7 @@ FRESH_SEEDS = {  # none of them was used to choose a setting of its environment
 # The schedule that `recommended` had in Patient Gold Miner before: later, and with a falling learning rate.
 FORMER = {"learn.settle_after": 0.4, "coverage_after": 0.4, "learning_rate_end": 0.1}
 FORMER_SEEDS = {"pgm-3ag": (100, 101, 102, 103, 104), "pgm-6ag": (105, 106, 107, 108, 109)}
+FORMER_EXPLORATION = {"pgm-6ag": {"epsilon_anneal_steps": 150_000}}  # today 100,000 steps
 
 
 class Size(NamedTuple):
@@ -107,7 +108,8 @@ def main() -> None:
     if asked.what == "former":
         for env in (each for each in asked.envs if each in FORMER_SEEDS):
             seeds, out = asked.seeds or FORMER_SEEDS[env], asked.out / "former"
-            run(env, seeds, {"episodes": EPISODES[env], **FORMER}, out, asked.workers)
+            options = {"episodes": EPISODES[env], **FORMER, **FORMER_EXPLORATION.get(env, {})}
+            run(env, seeds, options, out, asked.workers)
         return
     size = SIZES[asked.size]
     for variant in asked.variants:

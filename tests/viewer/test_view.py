@@ -16,6 +16,7 @@ from consmarl.environments.draw.svg import hexadecimal
 from consmarl.errors import UsageError
 from consmarl.experiments import exchanges
 from consmarl.experiments.configuration.pairs import settings_from
+from consmarl.experiments.configuration.sharings import ShareOptions
 from consmarl.reports.runs import Run
 from consmarl.sharing.options import Consult, TeacherMemory
 from consmarl.sharing.record import Reply
@@ -251,6 +252,13 @@ def test_the_same_seed_gives_the_same_page_and_another_seed_other_starts(staged)
         for each in (page, write("other.html", seed=8, episodes=[0]))
     )
     assert not set(starts) & set(others)
+
+
+def test_agents_that_ask_in_half_of_the_episodes_ask_in_some_staged_ones(runs):
+    config = dataclasses.replace(small.CONS, share=ShareOptions(start_episode=10, ask_scale=0.05, ask_share=0.5))
+    asking = [set(each.requests["student"].tolist()) for each in played_episodes(runs["cons"], config, staged=8)]
+    assert any(len(students) < 3 for students in asking)
+    assert set.union(*asking) == {0, 1, 2}
 
 
 def test_staged_episodes_continue_from_the_state_of_training(staged, runs):

@@ -38,8 +38,9 @@ def played_episodes(
 ) -> list[RecordedEpisode]:
     """Play episodes from a run's newest checkpoint and return their records.
 
-    `staged` episodes are played as in training, exploring and sharing; `greedy` ones as in an evaluation, in which
-    agents act on their own or consult each other. Their starts depend only on the seed, so they are the same for every
+    `staged` episodes are played as in training, exploring and sharing, and are numbered as its next episodes, because
+    agents may ask in some episodes only (`ask_share`). `greedy` ones are played as in an evaluation, in which agents
+    act on their own or consult each other. Their starts depend only on the seed, so they are the same for every
     run in the environment. In silent episodes nobody asks and everything else is unchanged, so they are identical up to
     the first choice that answers change. The run itself is not modified.
     """
@@ -56,7 +57,7 @@ def played_episodes(
         actors = actors._replace(sharing=dataclasses.replace(actors.sharing, start_episode=NEVER))
     epsilons = trainer.epsilon(state.num_env_steps + jnp.arange(num_steps))
     executing = Actors(trainer.learner, Greedy(), consulting(consult, config, trainer))
-    parameters, after = trainer.learner.parameters(state.learner), jnp.int32(restored.number)
+    parameters = trainer.learner.parameters(state.learner)
     evaluated = trainer.learner.evaluated_parameters(state.learner)
     facts = {"after": restored.number, "config": json.loads(config.to_json())} | exchanges.names_of(trainer.world)
     played = []
@@ -68,7 +69,8 @@ def played_episodes(
     ):  # fmt: skip
         for number in range(count):
             key = jax.random.fold_in(jax.random.key(seed), number)
-            records = jax.device_get(_play(trainer.world, *team, weights, after, key, beside))
+            episode = jnp.int32(restored.number + number)
+            records = jax.device_get(_play(trainer.world, *team, weights, episode, key, beside))
             one_round = jax.tree.map(lambda leaf: leaf[None], records)
             header = {"kind": kind, "episode": number} | facts
             played.append(exchanges.recorded_episode(one_round, 0, 1, header))
