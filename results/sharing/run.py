@@ -28,7 +28,7 @@ class Setting(NamedTuple):
 
 SETTINGS = {
     "pgm-3ag": Setting(8_000, range(130, 140)),
-    "pgm-6ag": Setting(6_000, range(120, 125)),
+    "pgm-6ag": Setting(6_000, range(125, 130)),
     "ft": Setting(8_000, range(120, 125)),
     "cleanup": Setting(8_000, range(120, 125)),
 }
@@ -43,7 +43,7 @@ class Variant(NamedTuple):
 
 
 THREE_UPDATES = "cons-3-updates"
-# All of them learn with the preset recommended, which has another exploration for methods that share in pgm-6ag.
+# All of them learn with the preset recommended.
 METHODS = {
     "iql": Variant("iql"),
     "cons": Variant("cons"),

@@ -71,9 +71,14 @@ register_world(
     "pgm-6ag",
     GoldMiner,
     "Patient Gold Miner: 6 agents, 12×12, gold after 10 paid steps (easier)",
-    # 100,000 steps are 2,000 episodes: within the default 1,000, some agents never find gold,
-    # unless agents that have found it can advise them
-    presets={"recommended": {"epsilon_anneal_steps": 100_000, "if_sharing.epsilon_anneal_steps": 50_000}},
+    presets={
+        "recommended": {
+            # 100,000 steps are 2,000 episodes: within the default 1,000, some agents never find gold
+            "epsilon_anneal_steps": 100_000,
+            # as long as nobody has found gold, expectations differ by less, and budgets would be spent on chance
+            "share.hope_margin": 3.0,
+        }
+    },
 )
 register_world(
     "pgm-3ag", GoldMiner, "Patient Gold Miner: 3 agents, 8×9, gold after 8 of 25 steps (harder)",
