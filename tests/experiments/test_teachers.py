@@ -89,7 +89,7 @@ def test_by_default_agent_0_is_the_newcomer_and_sharing_starts_at_once(old_hands
         (dict(newcomers=(0, 1, 2)), "all 3 agents are newcomers"),
         (dict(set=(*WORLD[:1], *WORLD[2:])), r"learned in pgm-3ag grid=4,4 .*, and this run is in pgm-3ag grid=4,4 st"),
         (dict(hidden_size=9), "do not fit this run's: .* hidden_size 8, learn.head dueling"),
-        (dict(weights="shared"), "do not fit this run's|share one network"),
+        (dict(weights="shared"), "share one network"),
         (dict(teachers="nowhere"), "there is no policy file nowhere"),
     ],
 )
@@ -107,7 +107,7 @@ def test_newcomers_need_teachers():
 
 def test_a_team_that_learns_one_joint_value_accepts_no_newcomers(old_hands, tmp_path):
     config = dataclasses.replace(among(old_hands), method="vdn", sharing=None)
-    with pytest.raises(UsageError, match=r"do not fit this run's|learns one value together"):
+    with pytest.raises(UsageError, match="learns one value together"):
         train(config, tmp_path / "run")
 
 
