@@ -27,7 +27,16 @@ from results.collecting import (
     numbers,
 )
 from results.learning.run import folder_of
-from results.sharing.run import ABLATION, ABLATION_ENV, METHODS, OF_ABLATION, SETTINGS, THREE_UPDATES, WHOLE
+from results.sharing.run import (
+    ABLATION,
+    ABLATION_ENV,
+    EXPLORES_LONGER,
+    METHODS,
+    OF_ABLATION,
+    SETTINGS,
+    THREE_UPDATES,
+    WHOLE,
+)
 
 from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
 
@@ -39,6 +48,7 @@ LABELS = {
     "adhoc-td": "AdHocTD",
     "seql": "SEQL",
     THREE_UPDATES: "CONS, 3 updates",
+    EXPLORES_LONGER: "IQL, longer exploration",
 }
 
 Measure = Callable[[Run], float]
@@ -125,6 +135,11 @@ def print_ablation(by_variant: dict[str, list[Run]]) -> None:
             print(ablation_row(name, group, whole))
 
 
+def is_ablation(run: Run) -> bool:
+    """Return whether a run belongs to the ablation, which has its own seeds."""
+    return bool(run["variant"].startswith(f"{OF_ABLATION}/"))
+
+
 def variant_of(parts: tuple[str, ...]) -> str:
     """Return the variant of a run, given the parts of its path."""
     return "/".join(parts[:2]) if parts[0] == OF_ABLATION else parts[0]
@@ -136,7 +151,8 @@ def main() -> None:
     by_folder = collected(Path(sys.argv[1]), kept, variant_of) if len(sys.argv) > 1 else None
     runs: list[Run] = json.loads(kept.read_text()) if by_folder is None else by_folder
     for world in sorted({run["world"] for run in runs}):
-        by_method = {method: group for (_, method, _), group in groups(r for r in runs if r["world"] == world).items()}
+        chosen = [r for r in runs if r["world"] == world and (r["seed"] in SETTINGS[world].seeds or is_ablation(r))]
+        by_method = {method: group for (_, method, _), group in groups(chosen).items()}
         print_returns(world, by_method)
         if "cons" in by_method:
             print_comparisons(by_method)
