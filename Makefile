@@ -55,7 +55,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.viewer
 
 # What was finished before is not run again: `make clean` begins anew. The page of exchanges and the GIF take a core each.
-TAUGHT := demo/runs/pgm-3ag/cons/seed-40
+TAUGHT := demo/runs/pgm-3ag/cons/seed-54
 demo: $(READY)
 	$(BIN)/consmarl sweep --config examples/demo.json --out demo/runs
 	$(BIN)/consmarl view $(TAUGHT) --staged 20 --without-sharing & page=$$!; \

@@ -103,6 +103,8 @@ def run_variant(name: str, seeds: Sequence[int], out: Path, workers: int) -> Non
     """Run a variant of the ablation with all seeds that are missing."""
     method, changes = ABLATION[name]
     options = {**ABLATION_OPTIONS, **changes}
+    if method in ("iql", "seql") and "sharing" not in changes:  # methods that do not share refuse its options
+        options = {key: value for key, value in options.items() if not key.startswith("share.")}
     sweep([method], [ABLATION_ENV], seeds, options=options, set=DEMO["set"], out=out, workers=workers)
 
 
