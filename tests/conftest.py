@@ -33,8 +33,11 @@ hypothesis.settings.register_profile("consmarl", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("consmarl")
 
 
-# Modules with few but slow tests. xdist would schedule them last and leave one core idle.
-LONG_MODULES = (
+# Modules with few but slow tests, which xdist would schedule last and leave one core idle; before them, modules that
+# drop all compiled programs, which takes seconds once there are many.
+FIRST_MODULES = (
+    "training/test_programs.py", "sharing/test_counters.py", "sharing/test_fingerprints.py",
+    "parity/test_released_policies.py", "experiments/test_run_directory.py",
     "experiments/sweeps/test_ray.py", "docs/test_tutorials.py", "training/test_every_method.py",
     "experiments/test_train.py", "probes/test_methods.py", "environments/test_packages.py",
     "experiments/sweeps/test_conduct.py", "cli/test_tries.py", "training/test_devices.py", "docs/test_site.py",
@@ -50,7 +53,7 @@ def pytest_collection_modifyitems(config, items):
 
     def place(item):
         name = item.path.as_posix()
-        return next((at for at, long in enumerate(LONG_MODULES) if name.endswith(long)), len(LONG_MODULES))
+        return next((at for at, long in enumerate(FIRST_MODULES) if name.endswith(long)), len(FIRST_MODULES))
 
     items.sort(key=place)
 
@@ -87,7 +90,10 @@ def pytest_sessionstart():
 
 
 def pytest_configure(config):
-    """Share compiled programs, most of the work, among a session's processes; the next session starts with none."""
+    """Share compiled programs, most of the work, among a session's processes; the next session starts with none.
+
+    Storing and finding a program takes longer than compiling a small one.
+    """
     # JAX does not write cache entries atomically: a process that reads half an entry compiles the program itself
     config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache entry:UserWarning")
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
@@ -96,7 +102,7 @@ def pytest_configure(config):
     config.add_cleanup(functools.partial(shutil.rmtree, directory, ignore_errors=True))
     settings = {
         "jax_compilation_cache_dir": directory,
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_compile_time_secs": 0.1,
         "jax_persistent_cache_min_entry_size_bytes": -1,
     }
     for name, value in settings.items():

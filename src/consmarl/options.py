@@ -7,6 +7,7 @@ a component that a user registers are therefore available on the command line an
 import abc
 import dataclasses
 import enum
+import functools
 import types
 import typing
 from collections.abc import Collection, Iterator, Mapping
@@ -37,8 +38,13 @@ class OptionField(NamedTuple):
 
 def option_names(record: type, leaving_out: Collection[str] = ()) -> list[str]:
     """Return the names of a dataclass's fields that are options: not internal, and not among `leaving_out`."""
+    return [name for name in _names(record) if name not in leaving_out]
+
+
+@functools.lru_cache(maxsize=256)
+def _names(record: type) -> tuple[str, ...]:
     fields = dataclasses.fields(record) if dataclasses.is_dataclass(record) else ()
-    return [each.name for each in fields if each.name not in leaving_out and not each.metadata.get("is_internal")]
+    return tuple(each.name for each in fields if not each.metadata.get("is_internal"))
 
 
 def check_options(what: str, record: type, leaving_out: Collection[str] = ()) -> None:
@@ -62,8 +68,14 @@ def _is_plain(hint: Any) -> bool:
 
 def joined(parts: Mapping[str, type], leaving_out: Collection[str] = ()) -> dict[str, OptionField]:
     """Return the options of several components by name; an option of several components must have one type."""
+    return dict(_joined(tuple(parts.items()), frozenset(leaving_out)))
+
+
+# A configuration asks for the same options hundreds of times while it is resolved.
+@functools.lru_cache(maxsize=32)
+def _joined(parts: tuple[tuple[str, type], ...], leaving_out: frozenset[str]) -> dict[str, OptionField]:
     found: dict[str, OptionField] = {}
-    for owner, record in parts.items():
+    for owner, record in parts:
         hints, texts = hints_of(record), descriptions(record)
         for name in option_names(record, leaving_out):
             there = found.get(name) or OptionField(name, hints[name], "", ())

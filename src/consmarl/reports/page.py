@@ -1,5 +1,6 @@
 """Write the results of runs as one self-contained HTML file, which loads nothing from the network."""
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -202,6 +203,7 @@ def safe_json(data: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
+@functools.cache  # Jinja compiles each template once per environment
 def template_environment(package: str) -> jinja2.Environment:
     """Return the Jinja environment for a package's templates, with autoescaping and strict undefined variables."""
     return jinja2.Environment(
@@ -213,6 +215,7 @@ def template_environment(package: str) -> jinja2.Environment:
     )
 
 
+@functools.cache
 def _environment() -> jinja2.Environment:
     environment = template_environment("consmarl.reports")
     for filter in (words.number, words.bounds, words.with_bounds, words.plural, words.listed, words.duration):
