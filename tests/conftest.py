@@ -28,20 +28,24 @@ gc.freeze()
 gc.set_threshold(50_000, 20, 20)
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-# The first example compiles the environment, which can take longer than any reasonable deadline per example.
-hypothesis.settings.register_profile("consmarl", deadline=None, print_blob=True)
+# The first example compiles the environment, which can take longer than any reasonable deadline per example. CI tries
+# more examples.
+hypothesis.settings.register_profile(
+    "consmarl", deadline=None, print_blob=True, max_examples=100 if os.environ.get("CI") else 50
+)
 hypothesis.settings.load_profile("consmarl")
 
 
-# Modules with few but slow tests, which xdist would schedule last and leave one core idle; before them, modules that
-# drop all compiled programs, which takes seconds once there are many.
+# Modules and folders with slow tests: at the end, they would leave one core idle. Before them come modules that drop
+# all compiled programs, which takes seconds once there are many.
 FIRST_MODULES = (
     "training/test_programs.py", "sharing/test_counters.py", "sharing/test_fingerprints.py",
     "parity/test_released_policies.py", "experiments/test_run_directory.py",
     "experiments/sweeps/test_ray.py", "docs/test_tutorials.py", "training/test_every_method.py",
     "experiments/test_train.py", "probes/test_methods.py", "environments/test_packages.py",
     "experiments/sweeps/test_conduct.py", "cli/test_tries.py", "training/test_devices.py", "docs/test_site.py",
-    "cli/test_workbench.py", "examples/test_extending.py",
+    "cli/test_workbench.py", "examples/test_extending.py", "/test_package.py", "/training/", "/viewer/", "/sharing/",
+    "/learners/", "/environments/", "/experiments/",
 )  # fmt: skip
 SLOW = Path(__file__).with_name("slow.txt")
 
@@ -53,7 +57,7 @@ def pytest_collection_modifyitems(config, items):
 
     def place(item):
         name = item.path.as_posix()
-        return next((at for at, long in enumerate(FIRST_MODULES) if name.endswith(long)), len(FIRST_MODULES))
+        return next((at for at, long in enumerate(FIRST_MODULES) if long in name), len(FIRST_MODULES))
 
     items.sort(key=place)
 

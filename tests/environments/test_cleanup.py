@@ -1,5 +1,7 @@
 """Cleanup's beams and growth, on maps small enough to work out by hand."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +27,11 @@ def world():
     return consmarl.make("cleanup", map=MAP, num_agents=2, waste_limit=1.0)
 
 
+@functools.cache
+def advance_in(world):
+    return jax.jit(world.advance)
+
+
 def chances(world, *, apple=1.0, waste=1.0):
     """The random draws of one step: 1 means never, 0 means wherever it is possible."""
     fields, river = len(world.field_cells), len(world.river_cells)
@@ -37,7 +44,7 @@ def begin(world, *agents):
 
 def test_a_beam_stops_at_the_first_waste_and_cleans_it(world):
     state = begin(world, (4, 1), (4, 4))
-    state, _ = world.advance(state, np.array([CLEAN, STAY]), chances(world))
+    state, _ = advance_in(world)(state, np.array([CLEAN, STAY]), chances(world))
     assert np.argwhere(state.waste).tolist() == [[1, 1]]
     assert np.argwhere(state.beams).tolist() == [[2, 1], [3, 1]]
     assert state.waste_cleaned.tolist() == [1, 0]
@@ -45,22 +52,22 @@ def test_a_beam_stops_at_the_first_waste_and_cleans_it(world):
 
 def test_a_beam_reaches_three_cells_and_no_further(world):
     state = begin(world, (4, 3), (4, 4))
-    state, _ = world.advance(state, np.array([CLEAN, STAY]), chances(world))
+    state, _ = advance_in(world)(state, np.array([CLEAN, STAY]), chances(world))
     assert np.argwhere(state.beams).tolist() == [[1, 3], [2, 3], [3, 3]]
-    state, _ = world.advance(state, np.array([UP, STAY]), chances(world))
+    state, _ = advance_in(world)(state, np.array([UP, STAY]), chances(world))
     assert not state.beams.any()  # visible for one step
 
 
 def test_a_beam_cleans_under_an_agent_and_stops_there(world):
     state = begin(world, (3, 1), (2, 1))
-    state, _ = world.advance(state, np.array([CLEAN, STAY]), chances(world))
+    state, _ = advance_in(world)(state, np.array([CLEAN, STAY]), chances(world))
     assert np.argwhere(state.waste).tolist() == [[1, 1]]
     assert np.argwhere(state.beams).tolist() == [[2, 1]]
 
 
 def test_a_beam_does_not_pass_through_an_agent_that_is_cleaning_too(world):
     state = begin(world, (4, 1), (3, 1))
-    state, _ = world.advance(state, np.array([CLEAN, CLEAN]), chances(world))
+    state, _ = advance_in(world)(state, np.array([CLEAN, CLEAN]), chances(world))
     assert state.waste_cleaned.tolist() == [0, 1]
     assert np.argwhere(state.beams).tolist() == [[2, 1], [3, 1]]
 
@@ -71,7 +78,7 @@ def only(world, row, column):
 
 def test_an_eaten_apple_rewards_every_agent_and_disappears(world):
     state = begin(world, (2, 4), (4, 4))._replace(apples=only(world, 2, 5))
-    state, outcome = world.advance(state, np.array([RIGHT, STAY]), chances(world))
+    state, outcome = advance_in(world)(state, np.array([RIGHT, STAY]), chances(world))
     assert outcome.rewards.tolist() == [1.0, 1.0]
     assert state.apples_eaten.tolist() == [1, 0]
     assert not state.apples.any()
@@ -79,19 +86,20 @@ def test_an_eaten_apple_rewards_every_agent_and_disappears(world):
 
 def test_apples_grow_on_free_field_cells_only(world):
     state = begin(world, (1, 5), (4, 4))
-    state, _ = world.advance(state, np.array([STAY, STAY]), chances(world, apple=0.0))
+    state, _ = advance_in(world)(state, np.array([STAY, STAY]), chances(world, apple=0.0))
     assert np.argwhere(state.apples).tolist() == [[2, 5], [3, 5], [4, 5]]
 
 
 def test_waste_appears_on_the_clean_river_cell_that_was_drawn(world):
     state = begin(world, (4, 2), (4, 4))
-    state, _ = world.advance(state, np.array([STAY, STAY]), chances(world, waste=0.0))
+    state, _ = advance_in(world)(state, np.array([STAY, STAY]), chances(world, waste=0.0))
     assert np.argwhere(state.waste).tolist() == [[1, 1], [2, 1], [3, 1]]
 
 
 def test_nothing_grows_once_the_river_is_covered():
     world = consmarl.make("cleanup", map=MAP, num_agents=2, waste_limit=0.5)
-    state, _ = world.advance(begin(world, (4, 2), (4, 4)), np.array([STAY, STAY]), chances(world, apple=0.0, waste=0.0))
+    state = begin(world, (4, 2), (4, 4))
+    state, _ = advance_in(world)(state, np.array([STAY, STAY]), chances(world, apple=0.0, waste=0.0))
     assert not state.apples.any()
     assert state.waste.sum() == 2
 

@@ -1,5 +1,7 @@
 """Find the Treasure on a fixed map, with steps worked out by hand from the rules."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -20,10 +22,20 @@ def world():
     return consmarl.make("ft")
 
 
+@functools.cache
+def step_in(world):
+    return jax.jit(world.step)
+
+
+@functools.cache
+def observe_in(world):
+    return jax.jit(world.observe)
+
+
 def play(world, layout, *steps):
     state, rewards = world.begin(world.layout_from(layout)), []
     for actions in steps:
-        state, outcome = world.step(jax.random.key(0), state, np.array(actions))
+        state, outcome = step_in(world)(jax.random.key(0), state, np.array(actions))
         rewards.append(float(outcome.team_reward))
     return state, rewards
 
@@ -53,7 +65,7 @@ def test_closed_boxes_show_their_colour_and_open_ones_their_contents(world):
     after, _ = play(world, layout, (OPEN,) * 4)
 
     def middle(state):
-        return (np.asarray(world.observe(state))[0] * world.observation_scale)[3:].reshape(5, 5, 3)[2, 2].tolist()
+        return (np.asarray(observe_in(world)(state))[0] * world.observation_scale)[3:].reshape(5, 5, 3)[2, 2].tolist()
 
     assert middle(before) == [1.0, 1.0, 0.0]
     assert middle(after) == [1.0, 0.0, 1.0]
@@ -66,15 +78,14 @@ def test_green_boxes_hold_a_second_treasure():
     state, rewards = play(world, layout, (OPEN,) * 4, (PICK,) * 4)
     np.testing.assert_allclose(rewards, [-2.04, 14.96], atol=1e-5)
     assert world.counters(state).team["green_opened"] == 1
-    closed = np.asarray(world.observe(world.begin(world.layout_from(layout))))[0] * world.observation_scale
+    closed = np.asarray(observe_in(world)(world.begin(world.layout_from(layout))))[0] * world.observation_scale
     assert closed[3:].reshape(5, 5, 3)[2, 2].tolist() == [1.0, 0.75, 0.0]
 
 
 def test_an_episode_ends_only_at_its_step_limit(world):
-    state = world.reset(jax.random.key(0))
-    step = jax.jit(world.step)
+    state = jax.jit(world.reset)(jax.random.key(0))
     for number in range(1, 51):
-        state, outcome = step(jax.random.key(0), state, np.zeros(4, int))
+        state, outcome = step_in(world)(jax.random.key(0), state, np.zeros(4, int))
         assert (bool(outcome.terminated), bool(outcome.truncated)) == (False, number == 50)
 
 

@@ -14,7 +14,7 @@ AVERAGED, NEWEST = "averaged over the last updates", "those of the last update"
 
 def exported(config, directory):
     learner = config.trainer().learner
-    parameters = learner.parameters(learner.init(jax.random.key(0)))
+    parameters = learner.parameters(jax.jit(learner.init)(jax.random.key(0)))
     return export_policy(directory / "policy.safetensors", parameters, config.resolved(), episode=8)
 
 

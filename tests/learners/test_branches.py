@@ -100,7 +100,7 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_loss_matches_the_slow_reference(variant):
     learner = IQL(SPEC, hidden_size=5, target_memory=TargetMemory.WHOLE_EPISODE, **VARIANTS[variant])
-    state = learner.init(jax.random.key(0))._replace(target=learner.networks.init(jax.random.key(1)))
+    state = jax.jit(learner.init)(jax.random.key(0))._replace(target=jax.jit(learner.networks.init)(jax.random.key(1)))
     batch = batch_of_branches()
     _, metrics = jax.jit(learner.update)(state, batch, jax.random.key(2))
     is_shared = learner.weights is Weights.SHARED
@@ -132,7 +132,7 @@ def test_an_actions_value_is_the_mean_over_its_dimensions():
 
 def test_forbidden_choices_and_absent_agents_carry_no_loss():
     learner = IQL(SPEC, hidden_size=5, target_memory=TargetMemory.WHOLE_EPISODE)
-    state = learner.init(jax.random.key(0))._replace(target=learner.networks.init(jax.random.key(1)))
+    state = jax.jit(learner.init)(jax.random.key(0))._replace(target=jax.jit(learner.networks.init)(jax.random.key(1)))
     batch = batch_of_branches(masked=True)
     update = jax.jit(learner.update)
     _, metrics = update(state, batch, jax.random.key(2))

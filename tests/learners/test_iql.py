@@ -57,8 +57,8 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_loss_matches_the_slow_reference(variant):
     learner = IQL(SPEC, hidden_size=7, **VARIANTS[variant])
-    state = learner.init(jax.random.key(0))
-    state = state._replace(target=learner.networks.init(jax.random.key(1)))
+    state = jax.jit(learner.init)(jax.random.key(0))
+    state = state._replace(target=jax.jit(learner.networks.init)(jax.random.key(1)))
     batch = hand_made_batch()
     _, metrics = jax.jit(learner.update)(state, batch, jax.random.key(2))
     shared = learner.weights is Weights.SHARED
@@ -75,7 +75,7 @@ def test_the_loss_matches_the_slow_reference(variant):
 def test_a_step_follows_the_slow_gradient_with_pytorchs_rmsprop():
     # ε is this large because otherwise clipping would not change the first step
     learner = IQL(SPEC, hidden_size=4, optimiser=RMSprop(learning_rate=0.01, epsilon=1e-3, max_gradient_norm=0.05))
-    state = learner.init(jax.random.key(3))
+    state = jax.jit(learner.init)(jax.random.key(3))
     batch = hand_made_batch(1)
     after, metrics = jax.jit(learner.update)(state, batch, jax.random.key(0))
     online, target = network(state.online, 1), network(state.target, 1)
@@ -98,7 +98,7 @@ def test_a_step_follows_the_slow_gradient_with_pytorchs_rmsprop():
 
 def test_padding_has_no_effect():
     learner = IQL(SPEC, hidden_size=8)
-    state = learner.init(jax.random.key(0))
+    state = jax.jit(learner.init)(jax.random.key(0))
     batch = hand_made_batch(0)
     mixed = with_padding_of(batch, hand_made_batch(7))
     update = jax.jit(learner.update)
@@ -109,7 +109,7 @@ def test_padding_has_no_effect():
 
 def test_separate_agents_learn_only_from_their_own_episodes():
     learner = IQL(SPEC, hidden_size=8)
-    state = learner.init(jax.random.key(0))
+    state = jax.jit(learner.init)(jax.random.key(0))
     batch, other = hand_made_batch(0), hand_made_batch(7)
     changed = batch._replace(rewards=batch.rewards.at[1].set(other.rewards[1]))
     update = jax.jit(learner.update)
@@ -125,7 +125,7 @@ def test_targets_are_first_copied_after_the_201st_update():
         state, _ = learner.update(state, batch, jax.random.key(0))
         return state, (state.target.head_bias[0, 0], state.online.head_bias[0, 0])
 
-    first = learner.init(jax.random.key(0))
+    first = jax.jit(learner.init)(jax.random.key(0))
     _, (target, online) = jax.lax.scan(targets_of, first, length=402)
     before = float(first.target.head_bias[0, 0])
     changes = np.flatnonzero(np.diff(np.asarray(target), prepend=before)) + 1  # the number of the update, from 1
@@ -136,7 +136,8 @@ def test_targets_are_first_copied_after_the_201st_update():
 def test_a_team_of_one_agent_can_learn():
     spec = TeamSpec(1, ACTIONS, SPEC.observation_scale)
     learner = IQL(spec, hidden_size=5)
-    state, metrics = learner.update(learner.init(jax.random.key(0)), hand_made_batch(agents=1), jax.random.key(0))
+    state = jax.jit(learner.init)(jax.random.key(0))
+    state, metrics = jax.jit(learner.update)(state, hand_made_batch(agents=1), jax.random.key(0))
     assert np.isfinite(metrics["loss"]).all()
     assert int(state.num_updates) == 1
 

@@ -197,8 +197,13 @@ def test_a_team_keeps_its_trace_only_if_every_agent_acts_greedily():
 SETTLING = dict(settle_after=0.5, trace_tolerance=0.5, run_updates=100)
 
 
+@functools.cache
+def first_state(learner):
+    return jax.jit(learner.init)(jax.random.key(0))
+
+
 def state_after(learner, num_updates):
-    return learner.init(jax.random.key(0))._replace(num_updates=jnp.asarray(num_updates))
+    return first_state(learner)._replace(num_updates=jnp.asarray(num_updates))
 
 
 def test_a_learner_settles_gradually_after_a_share_of_its_run():

@@ -6,6 +6,8 @@ import pytest
 
 from consmarl.environments.collisions import resolve_moves
 
+resolve = jax.jit(resolve_moves)
+
 STEPS = np.array([(0, -1), (0, 1), (-1, 0), (1, 0), (0, 0)])
 
 
@@ -81,7 +83,7 @@ def test_compiled_rules_match_the_slow_version_in_crowds(side, num_agents):
 def resolved(cells, wanted, takes_part=None, priority=None):
     takes_part = np.ones(len(cells), bool) if takes_part is None else np.array(takes_part)
     priority = np.arange(len(cells)) if priority is None else priority
-    return resolve_moves(np.array(cells), np.array(wanted), takes_part, np.array(priority, np.float32)).tolist()
+    return resolve(np.array(cells), np.array(wanted), takes_part, np.array(priority, np.float32)).tolist()
 
 
 def test_two_agents_never_swap():

@@ -66,7 +66,7 @@ def test_absorption_changes_the_policy_by_equation_9():
 @functools.cache
 def team(are_alike):
     learner = IQL(TeamSpec.of(WORLD), hidden_size=8)
-    leaves, tree = jax.tree.flatten(learner.parameters(learner.init(jax.random.key(1))))
+    leaves, tree = jax.tree.flatten(learner.parameters(jax.jit(learner.init)(jax.random.key(1))))
     keys = jax.random.split(jax.random.key(2), len(leaves))
     # larger than usual initial weights, so that actions depend on observations
     drawn = [jax.random.normal(key, leaf.shape) for key, leaf in zip(keys, leaves, strict=True)]

@@ -1,6 +1,7 @@
 """Students that ask in some episodes and practise on their own in the others."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,11 @@ from consmarl.sharing.mechanism import asks_in
 NUM_AGENTS, NUM_EPISODES = 5, 2_000
 
 
+@functools.cache
+def who_asks(mechanism):
+    return jax.jit(mechanism.wants_to_ask)
+
+
 def wants(mechanism, episodes, step=0):
     """Which agents ask in these episodes, if all observations are new."""
     shape = (NUM_AGENTS, len(episodes))
@@ -24,7 +30,7 @@ def wants(mechanism, episodes, step=0):
         step=jnp.int32(step),
     )  # fmt: skip
     never_met, budget = jnp.zeros(shape, jnp.int32), jnp.full(NUM_AGENTS, 10**6)
-    return np.asarray(mechanism.wants_to_ask(jax.random.key(step), situation, never_met, ~nothing, budget))
+    return np.asarray(who_asks(mechanism)(jax.random.key(step), situation, never_met, ~nothing, budget))
 
 
 def test_an_agent_asks_in_all_steps_of_an_episode_or_in_none():

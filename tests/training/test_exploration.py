@@ -1,5 +1,7 @@
 """Exploration: frequencies of actions, and hand-made states."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,9 +21,14 @@ from consmarl.training.exploration import (
 SCORES = jnp.broadcast_to(jnp.array([0.0, 3.0, 1.0, 2.0]), (3, 4000, 4))  # the best action is 1
 
 
+@functools.cache
+def choose_with(exploration):
+    return jax.jit(exploration.choose)
+
+
 def chosen(exploration, epsilon, seed=0, state=None):
     state = exploration.begin(3, 4000) if state is None else state
-    return exploration.choose(jax.random.key(seed), SCORES, jnp.asarray(epsilon), state)
+    return choose_with(exploration)(jax.random.key(seed), SCORES, jnp.asarray(epsilon), state)
 
 
 @pytest.mark.parametrize(

@@ -68,13 +68,13 @@ EXPLORATIONS = [
 @pytest.mark.parametrize("exploration", EXPLORATIONS, ids=lambda each: type(each).__name__)
 def test_no_exploration_takes_forbidden_actions(exploration):
     shape = (3, 200, 5)
-    state = exploration.begin(*shape[:2])
+    state, choose = exploration.begin(*shape[:2]), jax.jit(exploration.choose_allowed)
     for number in range(4):  # several steps, so that some runs reach a step where their action is forbidden
         key_scores, key_choose = jax.random.split(jax.random.key(number))
         allowed = some_masks(number, *shape).at[2, :50].set(False)  # absent
         among = choices(allowed)
         scores = only_allowed(jax.random.normal(key_scores, shape), among)
-        choice = exploration.choose_allowed(key_choose, scores, jnp.float32(0.7), state, among)
+        choice = choose(key_choose, scores, jnp.float32(0.7), state, among)
         assert is_fine(choice.actions, allowed).all()
         assert (np.asarray(choice.actions)[2, :50] == 0).all()
         greedy = ~choice.is_exploring & (type(exploration) is not SampledPolicy)
@@ -88,7 +88,7 @@ def test_exploring_is_uniform_over_the_allowed_actions(exploration):
     allowed = jnp.broadcast_to(jnp.array([[[True, False, True, True]], [[False, True, False, True]]]), shape)
     state = exploration.begin(*shape[:2])
     scores = only_allowed(jnp.zeros(shape), allowed)
-    choice = exploration.choose_allowed(jax.random.key(3), scores, jnp.float32(1.0), state, allowed)
+    choice = jax.jit(exploration.choose_allowed)(jax.random.key(3), scores, jnp.float32(1.0), state, allowed)
     for agent, expected in enumerate(([1 / 3, 0, 1 / 3, 1 / 3], [0, 1 / 2, 0, 1 / 2])):
         shares = np.bincount(np.asarray(choice.actions)[agent], minlength=4) / shape[1]
         np.testing.assert_allclose(shares, expected, atol=0.03)  # four standard deviations are 0.026
@@ -98,7 +98,7 @@ def test_a_repeated_action_ends_where_it_is_forbidden():
     under_way = Run(jnp.full((1, 2), 2), jnp.full((1, 2), 9))
     allowed = jnp.array([[[True, True, True], [True, True, False]]])
     scores = only_allowed(jnp.array([[[5.0, 1.0, 0.0]] * 2])[0][None], allowed)
-    choice = EpsilonZGreedy().choose_allowed(jax.random.key(0), scores, jnp.float32(0.0), under_way, allowed)
+    choice = jax.jit(EpsilonZGreedy().choose_allowed)(jax.random.key(0), scores, jnp.float32(0.0), under_way, allowed)
     assert choice.actions.tolist() == [[2, 0]]
     assert choice.is_exploring.tolist() == [[True, False]]
     assert choice.state.num_left.tolist() == [[8, 0]]
@@ -186,7 +186,7 @@ def loved(networks, action, amount=1000.0):
 def test_no_learner_bootstraps_from_forbidden_actions(name):
     """A huge value of a forbidden action does not change the loss; if nothing is forbidden, it does."""
     learner = LEARNERS[name]
-    state = learner.init(jax.random.key(0))
+    state = jax.jit(learner.init)(jax.random.key(0))
     update = jax.jit(lambda state, batch: learner.update(state, batch, jax.random.key(1))[1]["loss"])
     in_love = state._replace(target=loved(state.target, NEVER), online=loved(state.online, NEVER))
     assert not jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), state.target, in_love.target))
@@ -201,7 +201,7 @@ def test_no_learner_bootstraps_from_forbidden_actions(name):
 @pytest.mark.parametrize("name", ["iql", "i2q"])
 def test_an_agent_learns_nothing_from_steps_in_which_it_is_absent(name):
     learner = LEARNERS[name]
-    state = learner.init(jax.random.key(0))
+    state = jax.jit(learner.init)(jax.random.key(0))
     update = jax.jit(lambda batch: learner.update(state, batch, jax.random.key(1))[1])
     batch = batch_of()
     was_there = np.asarray(is_present(batch.allowed[:, :, :-1]))
@@ -227,7 +227,7 @@ def test_no_value_follows_when_an_agent_leaves():
 
 def test_a_policy_gradient_ignores_forbidden_actions():
     learner = GAComm(SPEC, hidden_size=4, attention_size=4, critic_size=4)
-    state = learner.init(jax.random.key(0))
+    state = jax.jit(learner.init)(jax.random.key(0))
     update = jax.jit(lambda state, batch: learner.update(state, batch, jax.random.key(1))[1])
     actor = state.actor
     bias = actor.head.bias.at[NEVER].add(1000.0)

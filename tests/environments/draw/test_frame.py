@@ -31,7 +31,7 @@ def shows(picture, colour, at_least=4):
 @pytest.mark.parametrize("name", WORLDS)
 def test_every_environment_draws_every_agent_in_its_cell(name):
     world = WORLDS[name]
-    state = world.reset(jax.random.key(0))
+    state = jax.jit(world.reset)(jax.random.key(0))
     frame = draw_frame(world, state, Status(returns=np.zeros(world.num_agents)))
     assert frame.dtype == np.uint8
     assert frame.ndim == 3
