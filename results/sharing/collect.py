@@ -30,10 +30,13 @@ from results.learning.run import folder_of
 from results.sharing.run import (
     ABLATION,
     ABLATION_ENV,
+    ASKS_EXPLORING,
     EXPLORES_LONGER,
     METHODS,
     OF_ABLATION,
+    SEEDS_OF,
     SETTINGS,
+    STUDENTS_MEMORY,
     THREE_UPDATES,
     WHOLE,
 )
@@ -49,6 +52,8 @@ LABELS = {
     "seql": "SEQL",
     THREE_UPDATES: "CONS, 3 updates",
     EXPLORES_LONGER: "IQL, longer exploration",
+    STUDENTS_MEMORY: "CONS, teachers with the student's memory",
+    ASKS_EXPLORING: "CONS, asking when exploring",
 }
 
 Measure = Callable[[Run], float]
@@ -158,7 +163,7 @@ def main() -> None:
             print_comparisons(by_method)
         if world == ABLATION_ENV:
             print_ablation(by_method)
-        curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
+        curves = {LABELS[name]: by_method[name] for name in METHODS if name in by_method and name not in SEEDS_OF}
         if len(curves) > 1:
             draw(HERE / f"{world}.png", world, curves, lines_of(world))
 

@@ -49,6 +49,8 @@ class Variant(NamedTuple):
 
 THREE_UPDATES = "cons-3-updates"
 EXPLORES_LONGER = "iql-explores-150000"
+STUDENTS_MEMORY = "cons-students-memory"
+ASKS_EXPLORING = "cons-asks-exploring"
 # All of them learn with the preset recommended.
 METHODS = {
     "iql": Variant("iql"),
@@ -57,8 +59,18 @@ METHODS = {
     "seql": Variant("seql"),
     THREE_UPDATES: Variant("cons", {"updates_per_episode": 3}),  # as much learning as in SEQL with three agents
     EXPLORES_LONGER: Variant("iql", {"epsilon_anneal_steps": 150_000}),  # best for IQL with the former schedule
+    STUDENTS_MEMORY: Variant("cons", {"share.teacher_memory": "student"}),
+    ASKS_EXPLORING: Variant("cons", {"share.ask_gate": "exploring"}),
 }
-ENVS_OF = {THREE_UPDATES: ("pgm-3ag",), EXPLORES_LONGER: ("pgm-6ag",)}  # the other methods run in every environment
+# The other methods run in every environment, with all of its seeds.
+ENVS_OF = {
+    THREE_UPDATES: ("pgm-3ag",),
+    EXPLORES_LONGER: ("pgm-6ag",),
+    STUDENTS_MEMORY: ("pgm-3ag",),
+    ASKS_EXPLORING: ("pgm-3ag",),
+}
+LEFT_BEHIND = (130, 131, 136, 137)  # seeds of pgm-3ag in which an agent of IQL's team never learns to mine
+SEEDS_OF = {STUDENTS_MEMORY: LEFT_BEHIND, ASKS_EXPLORING: LEFT_BEHIND}  # do single ingredients of CONS rescue it?
 
 WHOLE = "CONS"  # what all variants are compared with
 # Each variant of CONS has one ingredient changed.
@@ -127,7 +139,9 @@ def main() -> None:
     for env in asked.envs:
         for seeds in batches(asked.seeds or SETTINGS[env].seeds, asked.workers):
             for method in (each for each in asked.methods if env in ENVS_OF.get(each, SETTINGS)):
-                run(method, env, seeds, asked.out / method, asked.workers)
+                wanted = [seed for seed in seeds if seed in SEEDS_OF.get(method, seeds)]
+                if wanted:
+                    run(method, env, wanted, asked.out / method, asked.workers)
 
 
 if __name__ == "__main__":
