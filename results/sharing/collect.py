@@ -4,7 +4,7 @@
     python -m results.sharing.collect                 # prints and draws what runs.json holds (needs matplotlib)
 
 `run.py` makes the runs, each below a folder named after its method, `runs/sharing/cons/…`, or after its variant in the
-ablation, `runs/sharing/ablation/kappa_1/…`.
+ablation, `runs/sharing/ablation/kappa_1/…`, or where an agent stays behind, `runs/sharing/rescue/kappa_1/…`.
 """
 
 import json
@@ -30,13 +30,14 @@ from results.learning.run import folder_of
 from results.sharing.run import (
     ABLATION,
     ABLATION_ENV,
-    ASKS_EXPLORING,
     EXPLORES_LONGER,
     METHODS,
     OF_ABLATION,
-    SEEDS_OF,
+    OF_RESCUE,
+    RESCUE,
+    RESCUE_ENV,
+    RESCUE_SEEDS,
     SETTINGS,
-    STUDENTS_MEMORY,
     THREE_UPDATES,
     WHOLE,
 )
@@ -52,8 +53,6 @@ LABELS = {
     "seql": "SEQL",
     THREE_UPDATES: "CONS, 3 updates",
     EXPLORES_LONGER: "IQL, longer exploration",
-    STUDENTS_MEMORY: "CONS, teachers with the student's memory",
-    ASKS_EXPLORING: "CONS, asking when exploring",
 }
 
 Measure = Callable[[Run], float]
@@ -140,6 +139,20 @@ def print_ablation(by_variant: dict[str, list[Run]]) -> None:
             print(ablation_row(name, group, whole))
 
 
+def print_rescue(by_variant: dict[str, list[Run]]) -> None:
+    """Print how variants of CONS do with the seeds in which an agent of IQL's team never learns to mine."""
+    names = {"IQL": "iql", WHOLE: "cons", "AdHocTD": "adhoc-td"} | {name: f"{OF_RESCUE}/{folder_of(name)}" for name in RESCUE}
+    seeds = ", ".join(map(str, RESCUE_SEEDS))
+    print(f"\nrescue, {RESCUE_ENV}\n\n| variant | final return, seeds {seeds} | mean | reach the level | area, mean |")
+    print("|---|---|---|---|---|")
+    for name, variant in names.items():
+        group = [run for run in by_variant.get(variant, []) if run["seed"] in RESCUE_SEEDS]
+        if group:
+            cells = [f"{np.mean(list(map(measure, group))):.1f}" for measure in (final, area)]
+            reached = f"{sum(map(reaches, group))} of {len(group)}"
+            print(f"| {name} | {numbers(map(final, group))} | {cells[0]} | {reached} | {cells[1]} |".replace("-", "−"))
+
+
 def is_ablation(run: Run) -> bool:
     """Return whether a run belongs to the ablation, which has its own seeds."""
     return bool(run["variant"].startswith(f"{OF_ABLATION}/"))
@@ -147,7 +160,7 @@ def is_ablation(run: Run) -> bool:
 
 def variant_of(parts: tuple[str, ...]) -> str:
     """Return the variant of a run, given the parts of its path."""
-    return "/".join(parts[:2]) if parts[0] == OF_ABLATION else parts[0]
+    return "/".join(parts[:2]) if parts[0] in (OF_ABLATION, OF_RESCUE) else parts[0]
 
 
 def main() -> None:
@@ -163,7 +176,9 @@ def main() -> None:
             print_comparisons(by_method)
         if world == ABLATION_ENV:
             print_ablation(by_method)
-        curves = {LABELS[name]: by_method[name] for name in METHODS if name in by_method and name not in SEEDS_OF}
+        if world == RESCUE_ENV:
+            print_rescue(by_method)
+        curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
         if len(curves) > 1:
             draw(HERE / f"{world}.png", world, curves, lines_of(world))
 

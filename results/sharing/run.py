@@ -3,6 +3,7 @@
     python -m results.sharing.run --envs pgm-6ag --seeds 110 111
     python -m results.sharing.run --methods iql cons    # on every environment, with its own seeds
     python -m results.sharing.run ablation              # CONS with one ingredient changed each, in a small environment
+    python -m results.sharing.run rescue                # some of them where an agent of IQL's team never learns to mine
 
 `--out` sets another folder than runs/sharing, `--workers` the number of parallel runs, each with a seed of its own.
 """
@@ -18,7 +19,7 @@ from results.running import batches, sweep
 
 DEMO = json.loads((Path(__file__).parents[2] / "examples" / "demo.json").read_text())
 NOTHING: Mapping[str, Any] = {}
-OF_ABLATION = "ablation"
+OF_ABLATION, OF_RESCUE = "ablation", "rescue"
 
 
 class Setting(NamedTuple):
@@ -49,8 +50,6 @@ class Variant(NamedTuple):
 
 THREE_UPDATES = "cons-3-updates"
 EXPLORES_LONGER = "iql-explores-150000"
-STUDENTS_MEMORY = "cons-students-memory"
-ASKS_EXPLORING = "cons-asks-exploring"
 # All of them learn with the preset recommended.
 METHODS = {
     "iql": Variant("iql"),
@@ -59,18 +58,8 @@ METHODS = {
     "seql": Variant("seql"),
     THREE_UPDATES: Variant("cons", {"updates_per_episode": 3}),  # as much learning as in SEQL with three agents
     EXPLORES_LONGER: Variant("iql", {"epsilon_anneal_steps": 150_000}),  # best for IQL with the former schedule
-    STUDENTS_MEMORY: Variant("cons", {"share.teacher_memory": "student"}),
-    ASKS_EXPLORING: Variant("cons", {"share.ask_gate": "exploring"}),
 }
-# The other methods run in every environment, with all of its seeds.
-ENVS_OF = {
-    THREE_UPDATES: ("pgm-3ag",),
-    EXPLORES_LONGER: ("pgm-6ag",),
-    STUDENTS_MEMORY: ("pgm-3ag",),
-    ASKS_EXPLORING: ("pgm-3ag",),
-}
-LEFT_BEHIND = (130, 131, 136, 137)  # seeds of pgm-3ag in which an agent of IQL's team never learns to mine
-SEEDS_OF = {STUDENTS_MEMORY: LEFT_BEHIND, ASKS_EXPLORING: LEFT_BEHIND}  # do single ingredients of CONS rescue it?
+ENVS_OF = {THREE_UPDATES: ("pgm-3ag",), EXPLORES_LONGER: ("pgm-6ag",)}  # the other methods run in every environment
 
 WHOLE = "CONS"  # what all variants are compared with
 # Each variant of CONS has one ingredient changed.
@@ -102,11 +91,22 @@ ABLATION = {
     "a tenth of the budget": Variant("cons", {"share.budget_requests": 5_000}),
     "start after 400 episodes": Variant("cons", {"share.start_episode": 400}),
 }
+# Seeds in which an agent of IQL's team never learns to mine, and CONS variants that may or may not teach it.
+RESCUE_ENV, RESCUE_SEEDS = "pgm-3ag", (130, 131, 136, 137)
+RESCUE = (
+    "teachers with the student's memory",
+    "asking when exploring",
+    "asking as rarely as in the paper",
+    "more familiar teachers",
+    "negative knowledge only",
+    "positive knowledge only",
+    "kappa 1",
+)
 
 
-def run(method: str, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
+def run(variant: Variant, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
     """Run a method with all seeds that are missing."""
-    name, changes = METHODS[method]
+    name, changes = variant
     options = {"episodes": SETTINGS[env].episodes, "evaluation_episodes": 200, **changes}
     sweep([name], [env], seeds, options=options, out=out, workers=workers)
 
@@ -123,25 +123,28 @@ def run_variant(name: str, seeds: Sequence[int], out: Path, workers: int) -> Non
 def main() -> None:
     """Execute the requested runs: all methods or variants with the first seeds before those with the next."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("methods", "ablation"), default="methods")
+    parser.add_argument("what", nargs="?", choices=("methods", OF_ABLATION, OF_RESCUE), default="methods")
     parser.add_argument("--envs", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--variants", nargs="+", choices=list(ABLATION), default=list(ABLATION))
+    parser.add_argument("--variants", nargs="+", choices=list(ABLATION))
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/sharing"))
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    if asked.what == "ablation":
+    if asked.what == OF_ABLATION:
         for seeds in batches(asked.seeds or ABLATION_SEEDS, asked.workers):
-            for variant in asked.variants:
-                run_variant(variant, seeds, asked.out / OF_ABLATION / folder_of(variant), asked.workers)
+            for name in asked.variants or ABLATION:
+                run_variant(name, seeds, asked.out / OF_ABLATION / folder_of(name), asked.workers)
+        return
+    if asked.what == OF_RESCUE:
+        for name in asked.variants or RESCUE:
+            out = asked.out / OF_RESCUE / folder_of(name)
+            run(ABLATION[name], RESCUE_ENV, asked.seeds or RESCUE_SEEDS, out, asked.workers)
         return
     for env in asked.envs:
         for seeds in batches(asked.seeds or SETTINGS[env].seeds, asked.workers):
             for method in (each for each in asked.methods if env in ENVS_OF.get(each, SETTINGS)):
-                wanted = [seed for seed in seeds if seed in SEEDS_OF.get(method, seeds)]
-                if wanted:
-                    run(method, env, wanted, asked.out / method, asked.workers)
+                run(METHODS[method], env, seeds, asked.out / method, asked.workers)
 
 
 if __name__ == "__main__":
