@@ -141,7 +141,9 @@ def print_ablation(by_variant: dict[str, list[Run]]) -> None:
 
 def print_rescue(by_variant: dict[str, list[Run]]) -> None:
     """Print how variants of CONS do with the seeds in which an agent of IQL's team never learns to mine."""
-    names = {"IQL": "iql", WHOLE: "cons", "AdHocTD": "adhoc-td"} | {name: f"{OF_RESCUE}/{folder_of(name)}" for name in RESCUE}
+    names = {"IQL": "iql", WHOLE: "cons", "AdHocTD": "adhoc-td"} | {
+        name: f"{OF_RESCUE}/{folder_of(name)}" for name in RESCUE
+    }
     seeds = ", ".join(map(str, RESCUE_SEEDS))
     print(f"\nrescue, {RESCUE_ENV}\n\n| variant | final return, seeds {seeds} | mean | reach the level | area, mean |")
     print("|---|---|---|---|---|")
