@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from consmarl import Cons, UsageError
+from consmarl.sharing.asking import asks_in
 from consmarl.sharing.interface import Situation
-from consmarl.sharing.mechanism import asks_in
 
 NUM_AGENTS, NUM_EPISODES = 5, 2_000
 

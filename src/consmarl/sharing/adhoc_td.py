@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from consmarl.environments import validation
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
-from consmarl.sharing.mechanism import RECOMMENDED, RELEASED, Mechanism
-from consmarl.sharing.options import Giving, Preset
+from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.options import RECOMMENDED, RELEASED, Giving, Preset
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 

@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from consmarl.environments import validation
 from consmarl.environments.actions import branch_axis
 from consmarl.errors import UsageError
+from consmarl.sharing.asking import fitted_start, never_begins
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.counting import EXACT
 from consmarl.sharing.histories import Histories
 from consmarl.sharing.interface import Situation
-from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import AskGate, TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one

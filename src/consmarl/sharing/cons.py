@@ -12,8 +12,17 @@ from consmarl.environments.masks import only_allowed
 from consmarl.errors import UsageError
 from consmarl.sharing import equations
 from consmarl.sharing.equations import Messages
-from consmarl.sharing.mechanism import RECOMMENDED, RELEASED, Mechanism
-from consmarl.sharing.options import Eligibility, Gained, Knowledge, Normalisation, Preset, Sampling
+from consmarl.sharing.mechanism import Mechanism
+from consmarl.sharing.options import (
+    RECOMMENDED,
+    RELEASED,
+    Eligibility,
+    Gained,
+    Knowledge,
+    Normalisation,
+    Preset,
+    Sampling,
+)
 from consmarl.sharing.record import Reply, StudentRecord, TeacherRecord
 from consmarl.sharing.requests import Draws, Exchange, Request, Teachers
 

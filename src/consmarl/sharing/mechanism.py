@@ -18,6 +18,7 @@ from consmarl.errors import UsageError
 from consmarl.metrics import Metric
 from consmarl.records import OneOf, internal, replaced, settle, typed
 from consmarl.sharing import equations, reported
+from consmarl.sharing.asking import asks_in, in_any_branch, is_new_now
 from consmarl.sharing.counting import COUNTINGS, EXACT, Counting, usual_counting, way_to_count
 from consmarl.sharing.counts import NEWCOMER
 from consmarl.sharing.fingerprints import fingerprint
@@ -27,34 +28,6 @@ from consmarl.sharing.record import Reply, StepRecord
 from consmarl.sharing.requests import Asked, Draws, Exchange, Outcome, Request, Teachers, work_off
 
 NO_LIMIT = 2**31 - 1
-PRACTICE = 20240220  # an arbitrary but fixed seed: which agents practise depends only on the episode
-PART_BEFORE_SHARING = 8  # in a run too short for the default start, sharing starts after an eighth
-
-# settings of the authors' code in both methods that differ from the paper
-RELEASED = dict(
-    ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
-)
-
-# settings that make advice useful: teachers remember the student's episode, expect more than the student does, and are
-# asked when the student would otherwise exploit, so that advice never replaces exploration; and students act on their
-# own in about half of the episodes, since otherwise they never learn from their own mistakes
-RECOMMENDED = dict(
-    ask_gate=AskGate.EXPLOITING,
-    teacher_memory=TeacherMemory.HISTORY,
-    eligibility=Eligibility.MORE_HOPEFUL,
-    start_episode=1_000,
-    ask_share=0.5,
-)
-
-
-def fitted_start(start_episode: int, num_episodes: int) -> int:
-    """Return the start of sharing in a run of this length: the default, or an eighth of a shorter run."""
-    return min(start_episode, num_episodes // PART_BEFORE_SHARING)
-
-
-def never_begins(start_episode: int, num_episodes: int) -> bool:
-    """Return whether a run ends before sharing starts; its last episode is number `num_episodes` − 1."""
-    return start_episode >= num_episodes - 1
 
 
 class SharingState(NamedTuple):
@@ -367,22 +340,3 @@ class Mechanism(Sharing):
             teachers=teachers,
             allowed=asked.situation.allowed,
         )
-
-
-def in_any_branch(flags: jax.Array, num_branches: int) -> jax.Array:
-    """Return whether flags hold in any dimension of an action: [agent, env], from [agent, env, …]."""
-    return flags if num_branches == 1 else jnp.any(flags, axis=-1)
-
-
-def asks_in(episodes: jax.Array, num_agents: int, share: float) -> jax.Array:
-    """Return which agents may ask in these episodes [env], the same in all steps: bool [agent, env]."""
-
-    def draw(episode: jax.Array) -> jax.Array:
-        return jax.random.uniform(jax.random.fold_in(jax.random.key(PRACTICE), episode), (num_agents,))
-
-    return jax.vmap(draw, out_axes=1)(episodes) < share
-
-
-def is_new_now(prints: jax.Array, met: jax.Array) -> jax.Array:
-    """Return whether observations [agent, env, 2] are not among those met in this episode [step, agent, env, 2]."""
-    return ~jnp.any(jnp.all(prints[None] == met, axis=-1), axis=0)

@@ -90,3 +90,20 @@ class Preset(enum.Enum):
     PAPER = "paper"
     RELEASE = "release"
     RECOMMENDED = "recommended"
+
+
+# settings of the authors' code in both methods that differ from the paper
+RELEASED = dict(
+    ask_gate=AskGate.EXPLORING, ask_when=AskWhen.FIRST_STEP, has_second_draw=True, enforces_answer_budget=False
+)
+
+# settings that make advice useful: teachers remember the student's episode, expect more than the student does, and are
+# asked when the student would otherwise exploit, so that advice never replaces exploration; and students act on their
+# own in about half of the episodes, since otherwise they never learn from their own mistakes
+RECOMMENDED = dict(
+    ask_gate=AskGate.EXPLOITING,
+    teacher_memory=TeacherMemory.HISTORY,
+    eligibility=Eligibility.MORE_HOPEFUL,
+    start_episode=1_000,
+    ask_share=0.5,
+)

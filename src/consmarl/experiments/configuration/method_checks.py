@@ -7,7 +7,8 @@ from consmarl.experiments.configuration.explorations import EXPLORATIONS, Explor
 from consmarl.experiments.configuration.methods import METHODS, owners_of
 from consmarl.experiments.configuration.schema import Settings
 from consmarl.learners.team_networks import Weights
-from consmarl.sharing.mechanism import Mechanism, fitted_start, never_begins
+from consmarl.sharing.asking import fitted_start, never_begins
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.options import Preset, TeacherMemory
 
 _NO_CHOICE = {

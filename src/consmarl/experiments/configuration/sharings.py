@@ -8,10 +8,11 @@ from consmarl.errors import UsageError
 from consmarl.options import OptionField, Options, check_options, joined, option_names
 from consmarl.registry import Registry, check_record, home_of
 from consmarl.sharing.adhoc_td import AdHocTD
+from consmarl.sharing.asking import fitted_start
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.counting import counting_options
 from consmarl.sharing.interface import Sharing
-from consmarl.sharing.mechanism import Mechanism, fitted_start
+from consmarl.sharing.mechanism import Mechanism
 from consmarl.sharing.none import NoSharing
 from consmarl.sharing.options import Preset
 
