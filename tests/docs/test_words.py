@@ -21,6 +21,14 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("results/**/*.md")) + PAGES, ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_no_page_has_a_gap_that_was_to_be_filled_in(page):
+    gaps = re.findall(r"@@\S*@@|\b(?:TODO|FIXME|XXX|TBD)\b", page.read_text(encoding="utf-8"))
+    assert gaps == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_pages_say_environment_and_not_world(page):
     prose = CODE.sub("", page.read_text(encoding="utf-8"))
