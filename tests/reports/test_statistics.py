@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from consmarl.reports.statistics import (
     area_under_curve,
@@ -38,6 +37,8 @@ def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
 
 @pytest.mark.parametrize("num_values", [1, 2, 4, 5, 7, 8, 20])
 def test_the_interquartile_mean_equals_scipys_trimmed_mean_along_any_axis(num_values):
+    from scipy import stats  # takes more than a second, which only these tests should pay
+
     values = np.random.default_rng(0).normal(size=(num_values, 3, num_values))
     for axis in (0, 2):
         np.testing.assert_allclose(interquartile_mean(values, axis), stats.trim_mean(values, 0.25, axis=axis))
@@ -59,6 +60,8 @@ def test_the_interval_of_four_seeds_matches_one_worked_out_by_hand():
 
 @pytest.mark.parametrize("num_values", [7, 12, 25])
 def test_intervals_of_many_seeds_are_close_to_scipys(num_values):
+    from scipy import stats
+
     values = np.random.default_rng(num_values).normal(3.0, 2.0, num_values)
     expected = stats.bootstrap([values], np.mean, method="percentile", n_resamples=20_000, rng=1).confidence_interval
     ours, width = interval(values), expected.high - expected.low

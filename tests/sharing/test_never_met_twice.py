@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 
 import consmarl
 from consmarl import Advisor, Cons, TrainConfig, UsageError
@@ -35,6 +34,8 @@ GOLDEN_OFFSETS = [1.62987626, 0.85104597, 0.75672853, -1.50835621]
 @functools.cache
 def calibration(way, noise, *, sees_others):
     """Return the rank correlation of pseudo-counts with exact counts, and the ratio of the resulting asking rates."""
+    from scipy.stats import spearmanr  # takes more than a second, which only slow tests should pay
+
     exact, noisy = wandered(Wandering(noise=noise, sees_others=sees_others), 80 if sees_others else 40)
     expected, counts = counts_of(ExactCounting(), exact)[0], counts_of(way, noisy)[0]
     shares = [float(jnp.mean(asking_probability(each[len(each) // 8 :], 0.5))) for each in (expected, counts)]
