@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.experiments.small import SMALL
 
 import consmarl
+import consmarl.viewer.view  # imported while a door is closed, it would keep the closed door for later tests
 from consmarl.cli import main
 from consmarl.cli.commands import COMMANDS
 from consmarl.cli.options import options_of_command
