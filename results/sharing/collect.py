@@ -31,6 +31,7 @@ from results.sharing.run import (
     ABLATION,
     ABLATION_ENV,
     EXPLORES_LONGER,
+    IQL_THREE_UPDATES,
     METHODS,
     OF_ABLATION,
     OF_RESCUE,
@@ -52,6 +53,7 @@ LABELS = {
     "adhoc-td": "AdHocTD",
     "seql": "SEQL",
     THREE_UPDATES: "CONS, 3 updates",
+    IQL_THREE_UPDATES: "IQL, 3 updates",
     EXPLORES_LONGER: "IQL, longer exploration",
 }
 

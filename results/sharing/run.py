@@ -48,7 +48,7 @@ class Variant(NamedTuple):
     changes: Mapping[str, Any] = NOTHING
 
 
-THREE_UPDATES = "cons-3-updates"
+THREE_UPDATES, IQL_THREE_UPDATES = "cons-3-updates", "iql-3-updates"
 EXPLORES_LONGER = "iql-explores-150000"
 # All of them learn with the preset recommended.
 METHODS = {
@@ -57,9 +57,11 @@ METHODS = {
     "adhoc-td": Variant("adhoc-td"),
     "seql": Variant("seql"),
     THREE_UPDATES: Variant("cons", {"updates_per_episode": 3}),  # as much learning as in SEQL with three agents
+    IQL_THREE_UPDATES: Variant("iql", {"updates_per_episode": 3}),
     EXPLORES_LONGER: Variant("iql", {"epsilon_anneal_steps": 150_000}),  # best for IQL with the former schedule
 }
-ENVS_OF = {THREE_UPDATES: ("pgm-3ag",), EXPLORES_LONGER: ("pgm-6ag",)}  # the other methods run in every environment
+# The other methods run in every environment.
+ENVS_OF = {THREE_UPDATES: ("pgm-3ag",), IQL_THREE_UPDATES: ("pgm-3ag",), EXPLORES_LONGER: ("pgm-6ag",)}
 
 WHOLE = "CONS"  # what all variants are compared with
 # Each variant of CONS has one ingredient changed.
