@@ -137,6 +137,7 @@ def test_teachers_process_the_students_episode_with_their_own_networks(name, goe
     codes = random.integers(0, 3, (*by_pair, learner.spec.observation_size)).astype(np.uint8)
     actions = random.integers(0, learner.spec.num_actions, by_pair).astype(np.int32)
     is_asking = random.random(by_pair) < 0.25
+    is_asking[2, :-1] = True  # most students ask
     is_asking[4] = False
     is_asking[-1] = True
     parameters = jax.jit(lambda key: learner.parameters(learner.init(key)))(jax.random.key(0))
@@ -156,5 +157,6 @@ def test_teachers_process_the_students_episode_with_their_own_networks(name, goe
     assert (np.where(is_asking, num_steps == steps, num_steps <= steps)).all()
     if goes_on == "by lists":
         assert (num_steps < steps).sum() > num_steps.size / 4  # memories are updated only where requested
+        assert (num_steps[2] == 2).all()  # most were requested, so all are updated
     else:
         assert (num_steps[4] == num_steps[3]).all()  # no student asks, so nothing is updated

@@ -4,7 +4,7 @@ Networks differ, so one network's hidden state means nothing to another. With `T
 network has processed the student's episode. These memories are updated only for students that ask, and continue where
 they stopped. So no step is processed twice, and the steps after a student's last request are not processed at all: the
 cost depends on the requests. In a small team, all memories are updated together as soon as any student asks, which
-takes hardly longer than updating a few. See docs/decisions/0012-what-teachers-remember.md.
+takes hardly longer than updating a few; in a large team, if at least half of the students ask. See docs/decisions/0012-what-teachers-remember.md.
 
 Experts beside the team, if there are any, follow the agents on the teacher axis.
 
@@ -165,18 +165,20 @@ def _noted(recall: Recall, place: Place) -> Recall:
 
 def _go_on_together(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
     """Update all memories up to this step, if any student asks."""
-    first = recall.num_steps[0]
-    last = jnp.where(jnp.any(is_asking), step, first)
+    return _with_all(teachers, recall, jnp.any(is_asking), step)
 
-    def next_step(number: jax.Array, memory: Any) -> Any:
-        return teachers.act(memory, recall.codes[number], recall.last_actions[number])[0]
 
-    memory = jax.lax.fori_loop(first, last, next_step, recall.memory)
-    return recall._replace(memory=memory, num_steps=jnp.full_like(recall.num_steps, last))
+def _with_all(teachers: Teachers, recall: Recall, is_due: jax.Array, step: jax.Array) -> Recall:
+    """Update all memories up to this step, if `is_due`."""
+    memory = _advanced(teachers, recall, slice(None), jnp.where(is_due, recall.num_steps, step), step)
+    return recall._replace(memory=memory, num_steps=jnp.where(is_due, step, recall.num_steps))
 
 
 def _go_on_by_lists(teachers: Teachers, recall: Recall, is_asking: jax.Array, step: jax.Array) -> Recall:
-    """Update the requested memories up to this step, list by list."""
+    """Update the requested memories up to this step: list by list, or all of them if most are requested."""
+    # memories that all stand at the same step need a single pass; those in a list rarely do
+    recall = _with_all(teachers, recall, 2 * jnp.sum(is_asking) >= is_asking.size, step)
+    is_asking &= recall.num_steps < step
     # the memories furthest behind come first, so that those in a list need about equally many steps
     queue = jnp.argsort(jnp.where(is_asking, recall.num_steps, jnp.iinfo(jnp.int32).max))
     num_asking = jnp.sum(is_asking)
@@ -203,18 +205,23 @@ def _with_list(teachers: Teachers, recall: Recall, pairs: jax.Array, is_asking: 
     begin = recall.num_steps[pairs]
     first = jnp.min(jnp.where(is_asking, begin, step))
     is_going = begin >= first  # all that ask, and any others in the list that are at least as far along
-
-    def next_step(number: jax.Array, memory: Any) -> Any:
-        after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])
-        is_due = is_going & (begin <= number)
-        return jax.tree.map(lambda new, old: jnp.where(_like(is_due, new), new, old), after, memory)
-
-    memory = jax.tree.map(lambda leaf: leaf[:, pairs], recall.memory)
-    memory = jax.lax.fori_loop(first, step, next_step, memory)
+    memory = _advanced(teachers, recall, pairs, jnp.where(is_going, begin, step), step)
     return recall._replace(
         memory=jax.tree.map(lambda leaf, rows: leaf.at[:, pairs].set(rows), recall.memory, memory),
         num_steps=recall.num_steps.at[pairs].set(jnp.where(is_going, step, begin)),
     )
+
+
+def _advanced(teachers: Teachers, recall: Recall, pairs: Any, begin: jax.Array, step: jax.Array) -> Any:
+    """Return the memories of some pairs, advanced from their steps `begin` [pair] up to this step."""
+
+    def next_step(number: jax.Array, memory: Any) -> Any:
+        after, _ = teachers.act(memory, recall.codes[number, pairs], recall.last_actions[number, pairs])
+        is_due = begin <= number
+        return jax.tree.map(lambda new, old: jnp.where(_like(is_due, new), new, old), after, memory)
+
+    memory = jax.tree.map(lambda leaf: leaf[:, pairs], recall.memory)
+    return jax.lax.fori_loop(jnp.min(begin), step, next_step, memory)
 
 
 def _like(flags: jax.Array, rows: jax.Array) -> jax.Array:
