@@ -20,17 +20,18 @@ from numpy.typing import ArrayLike, NDArray
 from consmarl.environments import validation
 from consmarl.environments.actions import branch_axis
 from consmarl.errors import UsageError
+from consmarl.sharing.advisor_inputs import Team, check_call, finite_numbers, mask, whole_actions
 from consmarl.sharing.asking import fitted_start, never_begins
 from consmarl.sharing.cons import Cons
 from consmarl.sharing.counting import EXACT
 from consmarl.sharing.histories import Histories
 from consmarl.sharing.interface import Situation
 from consmarl.sharing.mechanism import Mechanism
-from consmarl.sharing.options import AskGate, TeacherMemory
+from consmarl.sharing.options import TeacherMemory
 from consmarl.sharing.record import Reply
 from consmarl.sharing.requests import Exchange, Request, Teachers, answer_one
 from consmarl.sharing.tallies import CountingTally, ExactTally, Observations, Tally, fitting_tally, tally_for
-from consmarl.sharing.visits import Visits, key_of
+from consmarl.sharing.visits import Visits
 
 # (teacher, student, the student's observation or `History`) → the teacher's Q-values there, one per action
 AskTeacher = Callable[[int, int, Any], ArrayLike]
@@ -75,8 +76,7 @@ class Advisor:
             raise UsageError(f"{type(self.sharing).__name__} cannot advise on actions of several dimensions.")
         purse = self.sharing.purse(num_agents, num_actions)
         self.num_agents, self.num_actions, self.seed = num_agents, num_actions, seed
-        self._branches = branch_axis(num_dimensions)
-        self._choices = (*self._branches, num_actions)  # the shape of one agent's values
+        self._team = Team(num_agents, num_actions, branch_axis(num_dimensions))
         self.requests_left = np.full(num_agents, purse.requests, np.int64)
         self.answers_left = np.full(num_agents, purse.answers, np.int64)
         self.episode = -1
@@ -107,7 +107,7 @@ class Advisor:
 
     def _no_histories(self) -> Histories | None:
         remembers = self.sharing.teacher_memory is TeacherMemory.HISTORY
-        return Histories(self.num_agents, self._branches) if remembers else None
+        return Histories(self.num_agents, self._team.branches) if remembers else None
 
     def advise(
         self,
@@ -169,7 +169,7 @@ class Advisor:
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Return everything that future behaviour depends on, as arrays."""
         state = {
-            "size": np.array([self.num_agents, self.num_actions, *self._branches]),
+            "size": np.array([self.num_agents, self.num_actions, *self._team.branches]),
             "place": np.array([self.seed, self.episode, self.step]),
             "requests_left": self.requests_left.copy(),
             "answers_left": self.answers_left.copy(),
@@ -204,7 +204,8 @@ class Advisor:
         if self._histories:
             parts = Histories.PARTS
             self._histories = Histories.from_arrays(
-                [{part: state[f"history.{agent}.{part}"] for part in parts} for agent in self._agents], self._branches
+                [{part: state[f"history.{agent}.{part}"] for part in parts} for agent in self._agents],
+                self._team.branches,
             )
 
     def _tally_from(self, state: dict[str, NDArray[Any]]) -> Tally | None:
@@ -231,14 +232,14 @@ class Advisor:
     ) -> Exchange:
         student = int(request.student)
         has_budget = self.answers_left > 0
-        values: Any = np.zeros((self.num_agents, *self._choices), np.float32)
+        values: Any = np.zeros((self.num_agents, *self._team.choices), np.float32)
         values[student] = request.values
         shown = self._histories.of(student) if self._histories else observation
         for teacher in self._agents:
             # only agents that may answer are asked
             if teacher != student and (has_budget[teacher] or not self.sharing.enforces_answer_budget):
                 answer = ask_teacher(teacher, student, shown)
-                values[teacher] = self._numbers("a teacher's values", answer, self._choices)
+                values[teacher] = finite_numbers("a teacher's values", answer, self._team.choices)
         if request.allowed is not None:
             values = np.where(request.allowed, values, np.float32(-np.inf))
         met: Any = num_visits
@@ -258,29 +259,16 @@ class Advisor:
         epsilon: float | None,
         allowed: ArrayLike | None,
     ) -> Situation:
+        """Return the validated input of a step, with one environment; a refused call has no effect."""
         if self.episode < 0:
             raise UsageError("call begin_episode before the first advise.")
-        if len(observations) != self.num_agents:
-            raise UsageError(f"observations must be {self.num_agents}, one for each agent, not {len(observations)}.")
-        if is_exploring is None and (self.sharing.ask_gate is not AskGate.ALWAYS or self.sharing.has_second_draw):
-            raise UsageError("who may ask depends on who explores: say so, by is_exploring.")
-        if epsilon is None and self.sharing.has_second_draw:
-            raise UsageError("exploring agents without advice draw once more: give the probability, by epsilon.")
-        for each in observations:
-            key_of(each)  # checked before anything is counted, so that a refused call has no effect
-        if self._tally is not None:
-            self._tally.check(observations)
-        if self._histories:
-            self._histories.check(observations)
-        own = self._numbers("values", values, (self.num_agents, *self._choices))
-        intended = np.asarray(actions)
-        shape = (self.num_agents, *self._branches)
-        is_action = intended.shape == shape and np.issubdtype(intended.dtype, np.integer)
-        if not is_action or intended.min() < 0 or intended.max() >= self.num_actions:
-            raise UsageError(
-                f"actions must be {' × '.join(map(str, shape))} whole numbers from 0 to {self.num_actions - 1}, not "
-                f"{actions!r}."
-            )
+        team = self._team
+        check_call(self.sharing, team, observations, is_exploring, epsilon)
+        for memory in (self._tally, self._histories):
+            if memory is not None:
+                memory.check(observations)
+        own = finite_numbers("values", values, (self.num_agents, *team.choices))
+        intended = whole_actions(team, actions)
         explores = np.broadcast_to(False if is_exploring is None else np.asarray(is_exploring, bool), self.num_agents)
         facts: dict[str, Any] = dict(
             codes=(),  # observations are counted outside compiled code
@@ -292,31 +280,9 @@ class Advisor:
             epsilon=np.float32(0.0 if epsilon is None else epsilon),
             episode=np.array([self.episode], np.int32),
             step=np.int32(self.step),
-            allowed=self._mask(allowed, intended),
+            allowed=None if allowed is None else mask(self.sharing, team, allowed, intended)[:, None],
         )
         return Situation(**facts)
-
-    def _mask(self, given: ArrayLike | None, intended: NDArray[Any]) -> NDArray[np.bool_] | None:
-        """Return the validated mask, [agent, env, action] with one environment; None without one."""
-        if given is None:
-            return None
-        if not self.sharing.handles_masks:
-            raise UsageError(f"{type(self.sharing).__name__} does not heed what is allowed: leave allowed out.")
-        allowed, shape = np.asarray(given), (self.num_agents, *self._choices)
-        if allowed.shape != shape or not (allowed.dtype == bool or np.isin(allowed, (0, 1)).all()):
-            raise UsageError(f"allowed must be booleans of shape {shape}, not {allowed.dtype}{allowed.shape}.")
-        allowed = allowed.astype(bool)
-        is_fine = np.take_along_axis(allowed, intended[..., None], axis=-1).reshape(self.num_agents, -1)
-        for agent in np.flatnonzero(allowed.reshape(self.num_agents, -1).any(axis=1)).tolist():
-            if not is_fine[agent].all():
-                raise UsageError(f"agent {agent} means to do {intended[agent]}, which it is not allowed to.")
-        return allowed[:, None]
-
-    def _numbers(self, what: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        numbers = np.asarray(given, np.float32)
-        if numbers.shape != shape or not np.isfinite(numbers).all():
-            raise UsageError(f"{what} must be finite numbers of shape {shape}, not {numbers.dtype}{numbers.shape}.")
-        return numbers
 
 
 def _those(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

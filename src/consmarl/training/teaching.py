@@ -3,8 +3,9 @@
 Networks differ, so one network's hidden state means nothing to another. With `TeacherMemory.HISTORY`, a teacher's own
 network has processed the student's episode. These memories are updated only for students that ask, and continue where
 they stopped. So no step is processed twice, and the steps after a student's last request are not processed at all: the
-cost depends on the requests. In a small team, all memories are updated together as soon as any student asks, which
-takes hardly longer than updating a few; in a large team, if at least half of the students ask. See docs/decisions/0012-what-teachers-remember.md.
+cost depends on the requests. All memories are updated together in a small team, as soon as any student asks, and in a
+large one if at least half of the students ask: that takes hardly longer than updating a few. See
+docs/decisions/0012-what-teachers-remember.md.
 
 Experts beside the team, if there are any, follow the agents on the teacher axis.
 
