@@ -20,6 +20,7 @@ ABLATION_HEAD = (
     "| variant | n | final return | difference [95 %] | area | difference [95 %] |\n|---|---|---|---|---|---|"
 )
 FEWEST_WITH_INTERVAL = 3  # seeds: an interval of fewer would only repeat them
+LINE_STYLES = (("black", "--"), ("grey", ":"), ("black", "-."))  # of reference levels
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
 
 Run = dict[str, Any]
@@ -153,8 +154,8 @@ def draw(
         estimate, low, high = band(values)
         axis.fill_between(episodes, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.plot(episodes, estimate, color=colour, linewidth=2, label=f"{label} (n = {len(group)})")
-    for (label, level), style in zip(lines.items(), (("black", "--"), ("grey", ":")), strict=False):
-        axis.axhline(level, color=style[0], linestyle=style[1], linewidth=1.1, label=label)
+    for (label, level), (colour, style) in zip(lines.items(), LINE_STYLES, strict=False):
+        axis.axhline(level, color=colour, linestyle=style, linewidth=1.1, label=label)
     axis.set(xlabel=across, ylabel=up, title=title)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.3)

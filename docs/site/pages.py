@@ -31,10 +31,9 @@ FENCE = re.compile(r"^(?P<fence>[ ]*```+).*?^(?P=fence)\s*$", flags=re.MULTILINE
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill in the parts of the navigation that follow from what is there."""
-    results = sorted(ROOT.glob("results/*/README.md"))
     decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     parts = {
-        "Results": ["results/README.md", *(path.relative_to(ROOT).as_posix() for path in results)],
+        "Results": ["results/README.md", *_results_nav()],
         "Decisions": [path.relative_to(ROOT / "docs").as_posix() for path in decisions],
         "API": [{"The rooms of the code": [_room_page(room) for room in ROOMS]}],
     }
@@ -77,6 +76,15 @@ def _extend(nav: list[Any], parts: dict[str, list[Any]]) -> None:
                 if isinstance(below, list):
                     below += parts.get(name, [])
                     _extend(below, parts)
+
+
+def _results_nav() -> Iterator[Any]:
+    """Yield each folder of results: its only page, or a section of all its pages, which is named after the first."""
+    for readme in sorted(ROOT.glob("results/*/README.md")):
+        others = sorted(path for path in readme.parent.glob("*.md") if path != readme)
+        first, *rest = (path.relative_to(ROOT).as_posix() for path in (readme, *others))
+        title = readme.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        yield {title: [first, *rest]} if rest else first
 
 
 def _results() -> Iterator[Path]:

@@ -1,0 +1,178 @@
+"""The tables about the paper's claims, from the runs of full length."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from results.collecting import FEWEST_WITH_INTERVAL, Run, area, difference, groups, numbers
+from results.paper.run import EPISODES, PARTS, VARIANTS, seeds_of
+
+from consmarl.reports.reference import RELEASED
+from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
+
+LABELS = {
+    "iql": "IQL",
+    "iql-squared": "IQL, ε²",
+    "adhoc-td": "AdHocTD, paper",
+    "adhoc-td-release": "AdHocTD, release",
+    "cons": "CONS, paper",
+    "cons-release": "CONS, release",
+    "i2q": "I2Q",
+    "seql": "SEQL",
+    "ga-comm": "GA-Comm",
+}
+# For each preset: CONS, and the AdHocTD that it is compared with.
+TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td-release")}
+# AdHocTD's requests that the paper's CONS uses.
+PAPER_SHARES = {"pgm-6ag": 0.301, "pgm-3ag": 0.335, "cleanup": 0.08}
+NOT_RUN = "*Not run yet.*\n"
+LAST = 10  # evaluations whose mean is the level at the end
+MINUS = re.compile(r"(?<!\w)-(?=\d)")
+
+ByVariant = Mapping[str, list[Run]]
+Measure = Callable[[Run], float]
+
+
+def by_world(runs: Sequence[Run]) -> dict[str, ByVariant]:
+    """Return the runs of full length by environment and variant, in the order in which tables list them."""
+    found = groups(run for run in runs if run["episodes"] == EPISODES[run["world"]])
+    return {
+        world: {name: found[world, name, length] for name in VARIANTS if (world, name, length) in found}
+        for world, length in EPISODES.items()
+        if any(there == world for there, _, _ in found)
+    }
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return MINUS.sub("−", "".join(f"| {' | '.join(line)} |\n" for line in lines))
+
+
+def final(run: Run) -> float:
+    """Return the team return after training."""
+    return float(run["return"])
+
+
+def requests(run: Run) -> float:
+    """Return the requests that each agent had spent at the end, on average."""
+    return float(run["budget_used"][-1][1])
+
+
+def with_interval(values: Sequence[float], decimals: int = 1) -> str:
+    """Return the mean as text, with its 95 % interval if there are at least three values."""
+    estimate, low, high = interval(values)
+    text = f"{estimate:,.{decimals}f}"
+    return text if len(values) < FEWEST_WITH_INTERVAL else f"{text} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
+
+
+def returns(world: str, by_variant: ByVariant) -> str:
+    """Return the final returns of every seed, and the means of final return, area and requests spent."""
+    rows = []
+    for variant, group in by_variant.items():
+        spent = f"{np.mean([requests(run) for run in group]):,.0f}" if "budget_used" in group[0] else "–"
+        finals = [final(run) for run in group]
+        seeds = f"{min(run['seed'] for run in group)}–{max(run['seed'] for run in group)}"
+        areas = [area(run) for run in group]
+        rows.append(
+            [
+                LABELS[variant],
+                str(len(group)),
+                seeds,
+                numbers(finals),
+                with_interval(finals),
+                with_interval(areas),
+                spent,
+            ]
+        )
+    for method, records in RELEASED[world].items():
+        seen = ", ".join(f"{each.estimate:.1f}" for each in records)
+        rows.append([f"*the authors' released weights of {method}*", "–", "–", "–", seen, "–", "–"])
+    head = ("variant", "n", "seeds", "final return, by seed", "mean [95 %]", "area, mean [95 %]", "requests per agent")
+    return table(head, rows)
+
+
+def comparisons(by_variant: ByVariant) -> str:
+    """Return how both presets of CONS differ from the other variants, compared seed by seed."""
+    rows = []
+    for ours in ("cons", "cons-release"):
+        for rival in (each for each in by_variant if each != ours and ours in by_variant):
+            row = [LABELS[ours], LABELS[rival]]
+            for measure in (final, area):
+                left, right = ({run["seed"]: measure(run) for run in by_variant[each]} for each in (ours, rival))
+                seeds = [seed for seed in left if seed in right]
+                gaps = [left[seed] - right[seed] for seed in seeds]
+                chance = probability_of_improvement([left[seed] for seed in seeds], [right[seed] for seed in seeds])
+                sure = (
+                    f"{chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+                    if len(seeds) >= FEWEST_WITH_INTERVAL
+                    else "–"
+                )
+                row += [difference(gaps), sure]
+            rows.append([*row[:2], str(len(seeds)), *row[2:]])
+    head = ("variant", "against", "n", "final return, difference [95 %]", "probability of improvement",
+            "area, difference [95 %]", "probability of improvement")  # fmt: skip
+    return table(head, rows) if rows else NOT_RUN
+
+
+def halves(worlds: Mapping[str, ByVariant]) -> str:
+    """Return how many episodes CONS takes to reach for good what its rivals have in the end, as a share of theirs."""
+    rows = []
+    for world, by_variant in worlds.items():
+        for preset, (ours, adhoc_td) in TEACHERS.items():
+            for rival in ("iql", "iql-squared", adhoc_td):
+                if ours in by_variant and rival in by_variant:
+                    level = float(
+                        np.mean([value for run in by_variant[rival] for _, value in run["evaluations"][-10:]])
+                    )
+                    taken = [_to_level(run, level) for run in by_variant[ours]]
+                    told = ", ".join("never" if each is None else f"{each / EPISODES[world]:.2f}" for each in taken)
+                    rows.append([f"`{world}`", preset, LABELS[rival], f"{level:.1f}", told])
+    head = ("environment", "preset of CONS", "rival", "the rival's level at the end", "share of the run, by seed")
+    return table(head, rows) if rows else NOT_RUN
+
+
+def _level_at_the_end(group: Sequence[Run]) -> float:
+    return float(np.mean([value for run in group for _, value in run["evaluations"][-LAST:]]))
+
+
+def _to_level(run: Run, level: float) -> float | None:
+    episodes, values = np.array(run["evaluations"]).T
+    return episodes_to_reach(episodes, values, level)
+
+
+def shares(worlds: Mapping[str, ByVariant]) -> str:
+    """Return the requests of CONS as a share of AdHocTD's, in all environments and with both presets."""
+    rows = []
+    for world, by_variant in worlds.items():
+        for preset, (ours, theirs) in TEACHERS.items():
+            if ours in by_variant and theirs in by_variant:
+                spent = [float(np.mean([requests(run) for run in by_variant[each]])) for each in (ours, theirs)]
+                said = f"{PAPER_SHARES[world]:.1%}" if world in PAPER_SHARES else "–"
+                cells = [f"{spent[0]:,.0f}", f"{spent[1]:,.0f}", f"{spent[0] / spent[1]:.1%}" if spent[1] else "–"]
+                rows.append([f"`{world}`", preset, *cells, said])
+    head = ("environment", "preset", "CONS", "AdHocTD", "share", "in the paper")
+    return table(head, rows) if rows else NOT_RUN
+
+
+def missing(runs: Sequence[Run]) -> str:
+    """Return what has not been run yet, by environment and variant."""
+    there = {(run["world"], run["variant"], run["seed"]) for run in runs if run["episodes"] == EPISODES[run["world"]]}
+    lines = []
+    for part in (each for parts in PARTS.values() for each in parts):
+        for variant in part.variants:
+            seeds = [seed for seed in seeds_of(part) if (part.env, variant, seed) not in there]
+            if seeds:
+                lines.append(f"- `{part.env}`, {LABELS[variant]}: seeds {', '.join(map(str, seeds))}\n")
+    return "".join(lines) or "Nothing.\n"
+
+
+def tables(runs: Sequence[Run]) -> dict[str, str]:
+    """Return all tables by the names that pages use."""
+    worlds = by_world(runs)
+    found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds)}
+    for world in EPISODES:
+        by_variant = worlds.get(world)
+        found[f"returns {world}"] = returns(world, by_variant) if by_variant else NOT_RUN
+        found[f"comparisons {world}"] = comparisons(by_variant) if by_variant else NOT_RUN
+    return found
