@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from results.collecting import collected, draw, lines_of
-from results.paper.tables import LABELS, ByVariant, by_world, tables
+from results.paper.tables import LABELS, ByVariant, by_world, curves_of, spending_of, tables
 
 from consmarl.reports.reference import LANDMARKS
 
@@ -34,10 +34,10 @@ def draw_figures(worlds: Mapping[str, ByVariant]) -> None:
     for world, by_variant in worlds.items():
         curves = {LABELS[variant]: group for variant, group in by_variant.items()}
         limits = {mark.name: mark.recorded.estimate for mark in LANDMARKS[world] if mark.name != "random play"}
-        draw(HERE / f"{world}.png", world, curves, lines_of(world) | limits)
+        draw(HERE / curves_of(world), world, curves, lines_of(world) | limits)
         spent = {label: group for label, group in curves.items() if "budget_used" in group[0]}
         if spent:
-            path, up = HERE / f"{world}-requests.png", "requests spent per agent"
+            path, up = HERE / spending_of(world), "requests spent per agent"
             draw(path, world, spent, {}, what="budget_used", up=up)
 
 

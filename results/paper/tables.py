@@ -148,11 +148,16 @@ def shares(worlds: Mapping[str, ByVariant]) -> str:
         for preset, (ours, theirs) in TEACHERS.items():
             if ours in by_variant and theirs in by_variant:
                 spent = [float(np.mean([requests(run) for run in by_variant[each]])) for each in (ours, theirs)]
-                said = f"{PAPER_SHARES[world]:.1%}" if world in PAPER_SHARES else "–"
-                cells = [f"{spent[0]:,.0f}", f"{spent[1]:,.0f}", f"{spent[0] / spent[1]:.1%}" if spent[1] else "–"]
+                said = percent(PAPER_SHARES[world]) if world in PAPER_SHARES else "–"
+                cells = [f"{spent[0]:,.0f}", f"{spent[1]:,.0f}", percent(spent[0] / spent[1]) if spent[1] else "–"]
                 rows.append([f"`{world}`", preset, *cells, said])
     head = ("environment", "preset", "CONS", "AdHocTD", "share", "in the paper")
     return table(head, rows) if rows else NOT_RUN
+
+
+def percent(share: float) -> str:
+    """Return a share as text."""
+    return f"{100 * share:.1f} %"
 
 
 def missing(runs: Sequence[Run]) -> str:
@@ -167,12 +172,29 @@ def missing(runs: Sequence[Run]) -> str:
     return "".join(lines) or "Nothing.\n"
 
 
+def curves_of(world: str) -> str:
+    """Return the file name of the figure with an environment's learning curves."""
+    return f"{world}.png"
+
+
+def spending_of(world: str) -> str:
+    """Return the file name of the figure with the requests spent in an environment."""
+    return f"{world}-requests.png"
+
+
+def picture(text: str, name: str) -> str:
+    """Return a picture in Markdown."""
+    return f"![{text}]({name})\n"
+
+
 def tables(runs: Sequence[Run]) -> dict[str, str]:
-    """Return all tables by the names that pages use."""
+    """Return all tables and figures by the names that pages use."""
     worlds = by_world(runs)
     found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds)}
     for world in EPISODES:
         by_variant = worlds.get(world)
         found[f"returns {world}"] = returns(world, by_variant) if by_variant else NOT_RUN
         found[f"comparisons {world}"] = comparisons(by_variant) if by_variant else NOT_RUN
+        found[f"curves {world}"] = picture(f"{world}: team return", curves_of(world)) if by_variant else ""
+        found[f"spending {world}"] = picture(f"{world}: requests", spending_of(world)) if by_variant else ""
     return found
