@@ -1,6 +1,7 @@
 """Code shared by the collecting scripts: small files that summarise finished runs, and figures that show every seed."""
 
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,8 @@ VERSIONS = ("consmarl", "jax", "jaxlib")  # of the packages that determine a run
 ABLATION_HEAD = (
     "| variant | n | final return | difference [95 %] | area | difference [95 %] |\n|---|---|---|---|---|---|"
 )
+BLOCK = re.compile(r"(<!-- table: (?P<name>.+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+MINUS = re.compile(r"(?<!\w)-(?=\d)")
 FEWEST_WITH_INTERVAL = 3  # seeds: an interval of fewer would only repeat them
 LINE_STYLES = (("black", "--"), ("grey", ":"), ("black", "-."))  # of reference levels
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
@@ -91,6 +94,23 @@ def train_and_show(
     chosen_seeds = [int(word) for word in words if word.isdigit()] or list(seeds)
     make_runs(out, [word for word in words if word in variants] or list(variants), chosen_seeds)
     show(collected(out, kept, lambda parts: parts[0]))
+
+
+def fill_pages(folder: Path, by_name: Mapping[str, str]) -> None:
+    """Write tables into the pages of a folder: each belongs between `<!-- table: NAME -->` and `<!-- end -->`."""
+    for page in sorted(folder.glob("*.md")):
+        page.write_text(filled(page.read_text(encoding="utf-8"), by_name), encoding="utf-8")
+
+
+def filled(page: str, by_name: Mapping[str, str]) -> str:
+    """Return a page with these tables."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{by_name[found['name']]}\n{found[3]}", page)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return MINUS.sub("−", "".join(f"| {' | '.join(line)} |\n" for line in lines))
 
 
 def groups(runs: Iterable[Run]) -> dict[tuple[str, str, int], list[Run]]:

@@ -10,23 +10,16 @@ the lines `<!-- table: NAME -->` and `<!-- end -->`; all the rest of a page is w
 """
 
 import json
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from results.collecting import collected, draw, lines_of
+from results.collecting import collected, draw, fill_pages, lines_of
 from results.paper.tables import LABELS, ByVariant, by_world, curves_of, spending_of, tables
 
 from consmarl.reports.reference import LANDMARKS
 
 HERE = Path(__file__).parent
-TABLE = re.compile(r"(<!-- table: (?P<name>.+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-
-
-def filled(page: str, by_name: Mapping[str, str]) -> str:
-    """Return a page with the tables of today."""
-    return TABLE.sub(lambda found: f"{found[1]}\n{by_name[found['name']]}\n{found[3]}", page)
 
 
 def draw_figures(worlds: Mapping[str, ByVariant]) -> None:
@@ -49,8 +42,7 @@ def main() -> None:
     else:
         runs = json.loads(kept.read_text()) if kept.exists() else []
     by_name = tables(runs)
-    for page in sorted(HERE.glob("*.md")):
-        page.write_text(filled(page.read_text(encoding="utf-8"), by_name), encoding="utf-8")
+    fill_pages(HERE, by_name)
     draw_figures(by_world(runs))
     print(f"Not run yet:\n{by_name['missing']}", end="")
 

@@ -1,10 +1,9 @@
 """The tables about the paper's claims, from the runs of full length."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from results.collecting import FEWEST_WITH_INTERVAL, Run, area, difference, groups, numbers
+from results.collecting import FEWEST_WITH_INTERVAL, Run, area, difference, groups, numbers, table
 from results.paper.run import EPISODES, PARTS, VARIANTS, seeds_of
 
 from consmarl.reports.reference import RELEASED
@@ -27,7 +26,6 @@ TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td
 PAPER_SHARES = {"pgm-6ag": 0.301, "pgm-3ag": 0.335, "cleanup": 0.08}
 NOT_RUN = "*Not run yet.*\n"
 LAST = 10  # evaluations whose mean is the level at the end
-MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 ByVariant = Mapping[str, list[Run]]
 Measure = Callable[[Run], float]
@@ -41,12 +39,6 @@ def by_world(runs: Sequence[Run]) -> dict[str, ByVariant]:
         for world, length in EPISODES.items()
         if any(there == world for there, _, _ in found)
     }
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return MINUS.sub("−", "".join(f"| {' | '.join(line)} |\n" for line in lines))
 
 
 def final(run: Run) -> float:

@@ -1,7 +1,9 @@
-"""Collect finished runs, print the tables and draw the curves; from the repository's folder:
+"""Collect finished runs, write their tables into the pages of this folder, and draw the curves.
 
-    python -m results.sharing.collect runs/sharing    # adds runs to runs.json, prints the tables, draws the curves
-    python -m results.sharing.collect                 # prints and draws what runs.json holds (needs matplotlib)
+From the repository's folder:
+
+    python -m results.sharing.collect runs/sharing    # first adds runs to runs.json
+    python -m results.sharing.collect                 # uses the runs that runs.json holds (needs matplotlib)
 
 `run.py` makes the runs, each below a folder named after its method, `runs/sharing/cons/…`, or after its variant in the
 ablation, `runs/sharing/ablation/kappa_1/…`, or where an agent stays behind, `runs/sharing/rescue/kappa_1/…`.
@@ -9,7 +11,7 @@ ablation, `runs/sharing/ablation/kappa_1/…`, or where an agent stays behind, `
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +24,11 @@ from results.collecting import (
     collected,
     difference,
     draw,
+    fill_pages,
     groups,
     lines_of,
     numbers,
+    table,
 )
 from results.learning.run import folder_of
 from results.sharing.run import (
@@ -58,6 +62,11 @@ LABELS = {
 }
 
 Measure = Callable[[Run], float]
+ByMethod = Mapping[str, list[Run]]
+
+# What is compared and drawn together: CONS with the others, and again if it learns as much as SEQL with three agents.
+ONE_UPDATE = ("cons", "iql", "adhoc-td", "seql", EXPLORES_LONGER)
+THREE = (THREE_UPDATES, IQL_THREE_UPDATES, "seql")
 
 
 def final(run: Run) -> float:
@@ -89,27 +98,26 @@ def reaches(run: Run) -> bool:
 MEASURES: dict[str, Measure] = {"final return": final, "area under the curve": area, "episodes to the level": to_level}
 
 
-def print_returns(world: str, by_method: dict[str, list[Run]]) -> None:
-    """Print the final returns of every seed, and each method's means of all measures."""
-    print(f"\n{world}, {SETTINGS[world].episodes:,} episodes, level {LEVELS[world]:g}\n")
-    columns = ("method", "n", "final return, seeds", "mean", "area, mean", "episodes to the level, mean",
-               "runs that reach it", "episodes per success")  # fmt: skip
-    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+def returns(world: str, by_method: ByMethod) -> str:
+    """Return the final returns of every seed, and each method's means of all measures."""
+    columns = ("method", "n", f"final return, seeds from {SETTINGS[world].seeds[0]} on", "mean", "area, mean",
+               f"episodes to a return of {LEVELS[world]:g}, mean", "reached by", "per success")  # fmt: skip
+    rows = []
     for method in [name for name in METHODS if name in by_method]:
         group = by_method[method]
         means = [np.mean([measure(run) for run in group]) for measure in MEASURES.values()]
         cells = [f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:,.0f}", f"{sum(map(reaches, group))}"]
         cells.append(f"{episodes_per_success(group):,.0f}" if any(map(reaches, group)) else "–")
-        row = f"| {LABELS[method]} | {len(group)} | {numbers(map(final, group))} | {' | '.join(cells)} |"
-        print(row.replace("-", "−"))
+        rows.append([LABELS[method], f"{len(group)}", numbers(map(final, group)), *cells])
+    return table(columns, rows)
 
 
-def print_comparisons(by_method: dict[str, list[Run]]) -> None:
-    """Print how CONS differs from the other methods, compared seed by seed, and CONS with as many updates from SEQL."""
-    print("\n| | against | measure | n | difference, mean [95 %] | seeds | probability of improvement |")
-    print("|---|---|---|---|---|---|---|")
-    pairs = [("cons", rival) for rival in METHODS if rival != "cons"] + [(THREE_UPDATES, "seql")]
-    for one, rival in [pair for pair in pairs if all(name in by_method for name in pair)]:
+def comparisons(by_method: ByMethod, methods: Sequence[str]) -> str:
+    """Return how the first of these methods differs from the others, compared seed by seed."""
+    columns = ("", "against", "measure", "n", "difference, mean [95 %]", "seeds", "probability of improvement")
+    rows = []
+    one, *rivals = methods
+    for rival in [name for name in rivals if name in by_method and one in by_method]:
         for name, measure in MEASURES.items():
             ours, theirs = ({run["seed"]: measure(run) for run in by_method[each]} for each in (one, rival))
             seeds = [seed for seed in ours if seed in theirs]
@@ -125,36 +133,54 @@ def print_comparisons(by_method: dict[str, list[Run]]) -> None:
                 share = sum(ours[seed] for seed in seeds) / sum(theirs[seed] for seed in seeds)
                 told += f", {share:.2f} of theirs"
             probable = f"{chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
-            row = f"| {LABELS[one]} | {LABELS[rival]} | {name} | {len(seeds)} | {told} | {numbers(gaps, decimals)} "
-            print(f"{row}| {probable if len(seeds) >= FEWEST_WITH_INTERVAL else ''} |".replace("-", "−"))
+            sure = probable if len(seeds) >= FEWEST_WITH_INTERVAL else ""
+            rows.append([LABELS[one], LABELS[rival], name, f"{len(seeds)}", told, numbers(gaps, decimals), sure])
+    return table(columns, rows)
 
 
-def print_ablation(by_variant: dict[str, list[Run]]) -> None:
-    """Print how CONS differs with one ingredient changed, and how other methods do, compared seed by seed."""
+def ablation(by_variant: ByMethod) -> str:
+    """Return how CONS differs with one ingredient changed, and how other methods do, compared seed by seed."""
     found = {name: by_variant.get(f"{OF_ABLATION}/{folder_of(name)}") for name in ABLATION}
-    if not found[WHOLE]:
-        return
-    whole = {run["seed"]: run for run in found[WHOLE]}
-    print(f"\nablation, a small {ABLATION_ENV}\n\n{ABLATION_HEAD}")
-    for name, group in found.items():
-        if group:
-            print(ablation_row(name, group, whole))
+    whole = {run["seed"]: run for run in found[WHOLE] or ()}
+    rows = [ablation_row(name, group, whole) for name, group in found.items() if group]
+    return "\n".join([ABLATION_HEAD, *rows]) + "\n"
 
 
-def print_rescue(by_variant: dict[str, list[Run]]) -> None:
-    """Print how variants of CONS do with the seeds in which an agent of IQL's team never learns to mine."""
+def rescue(by_variant: ByMethod) -> str:
+    """Return how variants of CONS do with the seeds in which an agent of IQL's team never learns to mine."""
     names = {"IQL": "iql", WHOLE: "cons", "AdHocTD": "adhoc-td"} | {
         name: f"{OF_RESCUE}/{folder_of(name)}" for name in RESCUE
     }
-    seeds = ", ".join(map(str, RESCUE_SEEDS))
-    print(f"\nrescue, {RESCUE_ENV}\n\n| variant | final return, seeds {seeds} | mean | reach the level | area, mean |")
-    print("|---|---|---|---|---|")
+    rows = []
     for name, variant in names.items():
         group = [run for run in by_variant.get(variant, []) if run["seed"] in RESCUE_SEEDS]
         if group:
-            cells = [f"{np.mean(list(map(measure, group))):.1f}" for measure in (final, area)]
+            mean_return, mean_area = (f"{np.mean(list(map(measure, group))):.1f}" for measure in (final, area))
             reached = f"{sum(map(reaches, group))} of {len(group)}"
-            print(f"| {name} | {numbers(map(final, group))} | {cells[0]} | {reached} | {cells[1]} |".replace("-", "−"))
+            rows.append([name, numbers(map(final, group)), mean_return, reached, mean_area])
+    seeds = ", ".join(map(str, RESCUE_SEEDS))
+    return table(("variant", f"final return, seeds {seeds}", "mean", "reach the level", "area, mean"), rows)
+
+
+def tables(runs: Sequence[Run]) -> dict[str, str]:
+    """Return all tables by the names that pages use."""
+    found = {}
+    for world in sorted({run["world"] for run in runs}):
+        by_method = of_world(runs, world)
+        found[f"returns {world}"] = returns(world, by_method)
+        found[f"comparisons {world}"] = comparisons(by_method, ONE_UPDATE)
+        found[f"comparisons with three updates {world}"] = comparisons(by_method, THREE)
+        if world == ABLATION_ENV:
+            found["ablation"] = ablation(by_method)
+        if world == RESCUE_ENV:
+            found["rescue"] = rescue(by_method)
+    return found
+
+
+def of_world(runs: Sequence[Run], world: str) -> ByMethod:
+    """Return an environment's runs by method or variant: those with its seeds, and those of the ablation."""
+    chosen = [r for r in runs if r["world"] == world and (r["seed"] in SETTINGS[world].seeds or is_ablation(r))]
+    return {method: group for (_, method, _), group in groups(chosen).items()}
 
 
 def is_ablation(run: Run) -> bool:
@@ -168,23 +194,17 @@ def variant_of(parts: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Collect runs if the command line names a folder, then print and draw all of them."""
+    """Collect runs if the command line names a folder, then fill the pages and draw the figures."""
     kept = HERE / "runs.json"
     by_folder = collected(Path(sys.argv[1]), kept, variant_of) if len(sys.argv) > 1 else None
     runs: list[Run] = json.loads(kept.read_text()) if by_folder is None else by_folder
+    fill_pages(HERE, tables(runs))
     for world in sorted({run["world"] for run in runs}):
-        chosen = [r for r in runs if r["world"] == world and (r["seed"] in SETTINGS[world].seeds or is_ablation(r))]
-        by_method = {method: group for (_, method, _), group in groups(chosen).items()}
-        print_returns(world, by_method)
-        if "cons" in by_method:
-            print_comparisons(by_method)
-        if world == ABLATION_ENV:
-            print_ablation(by_method)
-        if world == RESCUE_ENV:
-            print_rescue(by_method)
-        curves = {LABELS[method]: by_method[method] for method in METHODS if method in by_method}
-        if len(curves) > 1:
-            draw(HERE / f"{world}.png", world, curves, lines_of(world))
+        by_method = of_world(runs, world)
+        for name, methods in {world: ONE_UPDATE, f"{world}-three-updates": THREE}.items():
+            curves = {LABELS[method]: by_method[method] for method in methods if method in by_method}
+            if len(curves) > 1:
+                draw(HERE / f"{name}.png", name, curves, lines_of(world))
 
 
 if __name__ == "__main__":

@@ -1,33 +1,31 @@
-"""The pages about the paper's claims show the tables of the runs that are recorded."""
+"""Pages of results show the tables of the runs that are recorded."""
 
+import importlib
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "results" / "paper"
+TABLES = {"paper": "results.paper.tables", "sharing": "results.sharing.collect"}  # folder: where its tables come from
 
 
-@pytest.fixture(scope="module")
-def by_name():
-    """The tables of today, by name."""
-    sys.path.insert(0, str(ROOT))
-    try:
-        from results.paper.tables import tables
-    finally:
-        sys.path.remove(str(ROOT))
-    kept = FOLDER / "runs.json"
-    return tables(json.loads(kept.read_text()) if kept.exists() else [])
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
 
 
-@pytest.mark.parametrize("page", sorted(FOLDER.glob("*.md")), ids=lambda page: page.name)
-def test_a_page_shows_the_tables_of_the_recorded_runs(by_name, page):
-    from results.paper.collect import filled
+@pytest.mark.parametrize("folder", TABLES)
+def test_pages_show_the_tables_of_the_recorded_runs(folder):
+    from results.collecting import filled
 
-    text = page.read_text(encoding="utf-8")
-    assert filled(text, by_name) == text, "run `python -m results.paper.collect`"
+    kept = ROOT / "results" / folder / "runs.json"
+    by_name = importlib.import_module(TABLES[folder]).tables(json.loads(kept.read_text()) if kept.exists() else [])
+    pages = sorted((ROOT / "results" / folder).glob("*.md"))
+    assert any("<!-- table: " in page.read_text(encoding="utf-8") for page in pages)
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert filled(text, by_name) == text, f"{page.name}: run `python -m results.{folder}.collect`"
 
 
 def a_run(variant, seed, heights, budget=None):
@@ -37,7 +35,6 @@ def a_run(variant, seed, heights, budget=None):
     return run | {"evaluations": evaluations} | ({"budget_used": [(100_000, budget)]} if budget else {})
 
 
-@pytest.mark.usefixtures("by_name")  # makes the folder importable
 def test_tables_compare_runs_by_seed_and_name_what_is_missing():
     from results.paper.tables import tables
 
