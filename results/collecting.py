@@ -165,7 +165,7 @@ def draw(
     up: str = "team return, greedy",
 ) -> None:
     """Draw curves by label: thin lines for seeds, the mean and its interval on top; `lines` are reference levels."""
-    figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(9, 4.2), layout="constrained")
     for number, (label, group) in enumerate(curves.items()):
         colour = f"C{number}"
         episodes = np.array([episode for episode, _ in group[0][what]])
@@ -179,6 +179,6 @@ def draw(
     axis.set(xlabel=across, ylabel=up, title=title)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.3)
-    axis.legend(frameon=False, loc="lower right")
+    figure.legend(frameon=False, loc="outside right upper")
     figure.savefig(path, dpi=120)
     plt.close(figure)
