@@ -33,7 +33,7 @@ SETTINGS = {
     "pgm-3ag": Setting(8_000, range(130, 140)),
     "pgm-6ag": Setting(6_000, range(125, 130)),
     "ft": Setting(8_000, range(120, 125)),
-    "cleanup": Setting(8_000, range(120, 125)),
+    "cleanup": Setting(8_000, range(120, 130)),
 }
 # The ablation's environment and length are those of `make demo`, where CONS has an established lead; its seeds are not.
 [ABLATION_ENV] = DEMO["envs"]
