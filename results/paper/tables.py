@@ -64,7 +64,7 @@ def returns(world: str, by_variant: ByVariant) -> str:
     for variant, group in by_variant.items():
         spent = f"{np.mean([requests(run) for run in group]):,.0f}" if "budget_used" in group[0] else "–"
         finals = [final(run) for run in group]
-        seeds = f"{min(run['seed'] for run in group)}–{max(run['seed'] for run in group)}"
+        seeds = numbers((run["seed"] for run in group), 0)
         areas = [area(run) for run in group]
         rows.append(
             [
