@@ -144,6 +144,13 @@ def difference(gaps: Sequence[float], decimals: int = 1) -> str:
     return f"{estimate:+,.{decimals}f} [{low:+,.{decimals}f}, {high:+,.{decimals}f}]"
 
 
+def with_interval(values: Sequence[float], decimals: int = 1) -> str:
+    """Return the mean as text, with its 95 % interval if there are at least three values."""
+    estimate, low, high = interval(values)
+    text = f"{estimate:,.{decimals}f}"
+    return text if len(values) < FEWEST_WITH_INTERVAL else f"{text} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
+
+
 def numbers(values: Iterable[float], decimals: int = 1) -> str:
     """Return numbers, one per seed, as text."""
     return ", ".join(f"{value:,.{decimals}f}" for value in values).replace("-", "−")

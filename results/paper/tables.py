@@ -3,11 +3,22 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from results.collecting import FEWEST_WITH_INTERVAL, Run, area, difference, groups, numbers, table
+from results.collecting import (
+    COUNTERS,
+    FEWEST_WITH_INTERVAL,
+    Run,
+    area,
+    difference,
+    groups,
+    numbers,
+    table,
+    with_interval,
+)
+from results.paper.compute import compute
 from results.paper.run import EPISODES, PARTS, VARIANTS, seeds_of
 
 from consmarl.reports.reference import RELEASED
-from consmarl.reports.statistics import episodes_to_reach, interval, probability_of_improvement
+from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
 
 LABELS = {
     "iql": "IQL",
@@ -46,16 +57,17 @@ def final(run: Run) -> float:
     return float(run["return"])
 
 
+def successes(group: Sequence[Run]) -> tuple[str, str]:
+    """Return what an environment rewards most, and how often it happens in an episode after training."""
+    name = next((each for each in COUNTERS if each in group[0]), None)
+    if name is None:
+        return "–", "–"
+    return name.replace("_", " "), f"{np.mean([run[name] for run in group]):.2f}"
+
+
 def requests(run: Run) -> float:
     """Return the requests that each agent had spent at the end, on average."""
     return float(run["budget_used"][-1][1])
-
-
-def with_interval(values: Sequence[float], decimals: int = 1) -> str:
-    """Return the mean as text, with its 95 % interval if there are at least three values."""
-    estimate, low, high = interval(values)
-    text = f"{estimate:,.{decimals}f}"
-    return text if len(values) < FEWEST_WITH_INTERVAL else f"{text} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
 
 
 def returns(world: str, by_variant: ByVariant) -> str:
@@ -73,14 +85,17 @@ def returns(world: str, by_variant: ByVariant) -> str:
                 seeds,
                 numbers(finals),
                 with_interval(finals),
+                successes(group)[1],
                 with_interval(areas),
                 spent,
             ]
         )
     for method, records in RELEASED[world].items():
         seen = ", ".join(f"{each.estimate:.1f}" for each in records)
-        rows.append([f"*the authors' released weights of {method}*", "–", "–", "–", seen, "–", "–"])
-    head = ("variant", "n", "seeds", "final return, by seed", "mean [95 %]", "area, mean [95 %]", "requests per agent")
+        rows.append([f"*the authors' released weights of {method}*", "–", "–", "–", seen, "–", "–", "–"])
+    [counted] = {successes(group)[0] for group in by_variant.values()}
+    head = ("variant", "n", "seeds", "final return, by seed", "mean [95 %]", counted, "area, mean [95 %]",
+            "requests per agent")  # fmt: skip
     return table(head, rows)
 
 
@@ -114,9 +129,7 @@ def halves(worlds: Mapping[str, ByVariant]) -> str:
         for preset, (ours, adhoc_td) in TEACHERS.items():
             for rival in ("iql", "iql-squared", adhoc_td):
                 if ours in by_variant and rival in by_variant:
-                    level = float(
-                        np.mean([value for run in by_variant[rival] for _, value in run["evaluations"][-10:]])
-                    )
+                    level = _level_at_the_end(by_variant[rival])
                     taken = [_to_level(run, level) for run in by_variant[ours]]
                     told = ", ".join("never" if each is None else f"{each / EPISODES[world]:.2f}" for each in taken)
                     rows.append([f"`{world}`", preset, LABELS[rival], f"{level:.1f}", told])
@@ -182,7 +195,7 @@ def picture(text: str, name: str) -> str:
 def tables(runs: Sequence[Run]) -> dict[str, str]:
     """Return all tables and figures by the names that pages use."""
     worlds = by_world(runs)
-    found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds)}
+    found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds), "compute": compute(worlds)}
     for world in EPISODES:
         by_variant = worlds.get(world)
         found[f"returns {world}"] = returns(world, by_variant) if by_variant else NOT_RUN

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,7 @@ def test_tables_compare_runs_by_seed_and_name_what_is_missing():
     assert "| `pgm-3ag` | paper | IQL | 4.0 | 0.21, 0.21, 0.20 |" in found["halves"]
     assert "| `pgm-3ag` | paper | 250 | 1,000 | 25.0 % | 33.5 % |" in found["requests"]
     assert "- `pgm-3ag`, CONS, paper: seeds 13, 14\n" in found["missing"]
+    assert re.search(
+        r"\| `pgm-3ag` \| paper \| CONS \| 3 \| 100,000 \| \d\.\d \| 11\.0 \[10\.0, 12\.0\] \|", found["compute"]
+    )
+    assert "| `pgm-3ag` | recommended | CONS | 10 | 8,000 |" in found["compute"]
