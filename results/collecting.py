@@ -24,7 +24,7 @@ BLOCK = re.compile(r"(<!-- table: (?P<name>.+?) -->\n).*?(<!-- end -->)", flags=
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
 FEWEST_WITH_INTERVAL = 3  # seeds: an interval of fewer would only repeat them
 LINE_STYLES = (("black", "--"), ("grey", ":"), ("black", "-."))  # of reference levels
-COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten")
+COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten", "yellow_opened", "red_opened", "coins_taken")
 
 Run = dict[str, Any]
 VariantOf = Callable[[tuple[str, ...]], str]  # from the parts of a run's path below the root to its variant

@@ -35,6 +35,20 @@ LABELS = {
 TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td-release")}
 # AdHocTD's requests that the paper's CONS uses.
 PAPER_SHARES = {"pgm-6ag": 0.301, "pgm-3ag": 0.335, "cleanup": 0.08}
+# Counters in Find the Treasure: how they are called, and how many there are in an episode.
+OF_TREASURE = {
+    "yellow_opened": ("yellow boxes opened", 3),
+    "red_opened": ("red boxes opened", 6),
+    "coins_taken": ("coins taken", 3),
+    "treasures_taken": ("treasure taken", 1),
+}
+# The same of the released weights: 300 greedy episodes each in the authors' own environment.
+RELEASED_SHARES = {
+    "CONS": (0.30, 0.49, 0.30, 0.64),
+    "AdHocTD": (0.22, 0.47, 0.22, 0.60),
+    "IQL": (0.33, 0.44, 0.33, 0.55),
+    "MAVEN": (0.04, 0.14, 0.02, 0.13),
+}
 NOT_RUN = "*Not run yet.*\n"
 LAST = 10  # evaluations whose mean is the level at the end
 
@@ -59,9 +73,7 @@ def final(run: Run) -> float:
 
 def successes(group: Sequence[Run]) -> tuple[str, str]:
     """Return what an environment rewards most, and how often it happens in an episode after training."""
-    name = next((each for each in COUNTERS if each in group[0]), None)
-    if name is None:
-        return "–", "–"
+    name = next(each for each in COUNTERS if each in group[0])
     return name.replace("_", " "), f"{np.mean([run[name] for run in group]):.2f}"
 
 
@@ -97,6 +109,19 @@ def returns(world: str, by_variant: ByVariant) -> str:
     head = ("variant", "n", "seeds", "final return, by seed", "mean [95 %]", counted, "area, mean [95 %]",
             "requests per agent")  # fmt: skip
     return table(head, rows)
+
+
+def found_boxes(by_variant: ByVariant) -> str:
+    """Return how much of what there is in Find the Treasure teams open and take, as in figure 6."""
+    rows = []
+    for variant, group in by_variant.items():
+        shares_of = [np.mean([run[counter] for run in group]) / most for counter, (_, most) in OF_TREASURE.items()]
+        rows.append([LABELS[variant], str(len(group)), *(percent(float(share)) for share in shares_of)])
+    rows += [
+        [f"*the authors' released weights of {method}*", "–", *(percent(share) for share in there)]
+        for method, there in RELEASED_SHARES.items()
+    ]
+    return table(("variant", "n", *(label for label, _ in OF_TREASURE.values())), rows)
 
 
 def comparisons(by_variant: ByVariant) -> str:
@@ -196,6 +221,7 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     """Return all tables and figures by the names that pages use."""
     worlds = by_world(runs)
     found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds), "compute": compute(worlds)}
+    found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
     for world in EPISODES:
         by_variant = worlds.get(world)
         found[f"returns {world}"] = returns(world, by_variant) if by_variant else NOT_RUN

@@ -33,6 +33,7 @@ def a_run(variant, seed, heights, budget=None):
     """A recorded run of pgm-3ag whose evaluations have these returns, ten of each in a row."""
     evaluations = [(1_000 * number, height) for number, height in enumerate(h for h in heights for _ in range(10))]
     run = {"world": "pgm-3ag", "variant": variant, "seed": seed, "episodes": 100_000, "return": heights[-1]}
+    run["gold_mined"] = 0.5
     return run | {"evaluations": evaluations} | ({"budget_used": [(100_000, budget)]} if budget else {})
 
 
@@ -52,3 +53,10 @@ def test_tables_compare_runs_by_seed_and_name_what_is_missing():
         r"\| `pgm-3ag` \| paper \| CONS \| 3 \| 100,000 \| \d\.\d \| 11\.0 \[10\.0, 12\.0\] \|", found["compute"]
     )
     assert "| `pgm-3ag` | recommended | CONS | 10 | 8,000 |" in found["compute"]
+
+
+def test_boxes_are_shares_of_what_there_is():
+    from results.paper.tables import found_boxes
+
+    counters = {"yellow_opened": 1.5, "red_opened": 1.5, "coins_taken": 0.3, "treasures_taken": 0.5}
+    assert "| IQL | 2 | 50.0 % | 25.0 % | 10.0 % | 50.0 % |" in found_boxes({"iql": [counters, counters]})
