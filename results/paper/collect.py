@@ -5,8 +5,9 @@ From the repository's folder:
     python -m results.paper.collect runs/paper    # first adds runs to runs.json
     python -m results.paper.collect               # uses the runs that runs.json holds (needs matplotlib)
 
-`run.py` makes the runs, each below a folder named after its variant: `runs/paper/cons/…`. A page shows a table between
-the lines `<!-- table: NAME -->` and `<!-- end -->`; all the rest of a page is written by hand.
+`run.py` makes the runs, each below a folder named after its variant: `runs/paper/cons/…` or
+`runs/paper/ablation/cons/…`. A page shows a table between the lines `<!-- table: NAME -->` and `<!-- end -->`; all the
+rest of a page is written by hand.
 """
 
 import json
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from results.collecting import collected, draw, fill_pages, lines_of
+from results.paper.run import variant_of
 from results.paper.tables import LABELS, ByVariant, by_world, curves_of, spending_of, tables
 
 from consmarl.reports.reference import LANDMARKS
@@ -38,7 +40,7 @@ def main() -> None:
     """Collect runs if the command line names a folder, then fill the pages and draw the figures."""
     kept = HERE / "runs.json"
     if len(sys.argv) > 1:
-        runs = collected(Path(sys.argv[1]), kept, lambda parts: parts[0])
+        runs = collected(Path(sys.argv[1]), kept, variant_of)
     else:
         runs = json.loads(kept.read_text()) if kept.exists() else []
     by_name = tables(runs)

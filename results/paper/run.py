@@ -1,7 +1,7 @@
 """Make the runs of the paper's experiments at full length, part by part; finished runs are not run again.
 
     python -m results.paper.run a               # the first part: Patient Gold Miner with three agents
-    python -m results.paper.run a b c d --workers 2
+    python -m results.paper.run a b c d e --workers 2
 
 `--out` names another folder than runs/paper. Runs that were interrupted continue where they stopped.
 """
@@ -22,6 +22,7 @@ class Part(NamedTuple):
     env: str
     num_seeds: int
     variants: Sequence[str]
+    episodes: int
 
 
 EPISODES = {"pgm-3ag": 100_000, "pgm-6ag": 80_000, "ft": 50_000, "cleanup": 80_000}
@@ -36,13 +37,29 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "i2q": ("i2q", {"preset": "paper"}),
     "seql": ("seql", {"preset": "paper"}),
     "ga-comm": ("ga-comm", {"preset": "paper"}),
+    "maven": ("maven", {"preset": "paper"}),
+    "ablation/cons": ("cons", {"preset": "paper"}),
+    "ablation/cons-wo-n": ("cons", {"preset": "paper", "share.knowledge": "positive-only"}),
+    "ablation/cons-wo-p": ("cons", {"preset": "paper", "share.knowledge": "negative-only"}),
+    "ablation/cons-wo-te": ("cons", {"preset": "paper", "share.sampling": "plain"}),
+    "ablation/adhoc-td": ("adhoc-td", {"preset": "paper"}),
 }
+ABLATION = tuple(name for name in VARIANTS if name.startswith("ablation/"))
+ABLATION_ENV, ABLATION_EPISODES = "pgm-3ag", 40_000  # shorter and smaller than the paper's pgm-6ag and 80,000
 ADVISED = ("iql", "adhoc-td", "adhoc-td-release", "cons", "cons-release")
+
+
+def whole(env: str, num_seeds: int, variants: Sequence[str]) -> Part:
+    """Return runs of full length."""
+    return Part(env, num_seeds, variants, EPISODES[env])
+
+
 PARTS = {
-    "a": (Part("pgm-3ag", 5, ("iql", "iql-squared", *ADVISED[1:])),),
-    "b": (Part("ft", 3, ADVISED),),
-    "c": (Part("pgm-3ag", 2, ("i2q", "seql", "ga-comm")),),
-    "d": (Part("cleanup", 2, ADVISED), Part("pgm-6ag", 2, ADVISED)),
+    "a": (whole("pgm-3ag", 5, ("iql", "iql-squared", *ADVISED[1:])),),
+    "b": (whole("ft", 3, ADVISED),),
+    "c": (whole("pgm-3ag", 2, ("i2q", "seql", "ga-comm")),),
+    "d": (whole("cleanup", 2, ADVISED), whole("pgm-6ag", 2, ADVISED)),
+    "e": (Part(ABLATION_ENV, 3, ABLATION, ABLATION_EPISODES), whole("ft", 1, ("maven",))),
 }
 # Evaluation does not affect training: more often and longer than in the paper, so that curves can be compared.
 EVALUATION = {"evaluate_every": 1_000, "evaluation_episodes": 100}
@@ -53,11 +70,16 @@ def seeds_of(part: Part) -> Sequence[int]:
     return range(FIRST_SEED, FIRST_SEED + part.num_seeds)
 
 
-def run(variant: str, env: str, seeds: Sequence[int], out: Path, workers: int) -> None:
+def run(variant: str, part: Part, seeds: Sequence[int], out: Path, workers: int) -> None:
     """Make a variant's runs with these seeds, except those that are finished."""
     method, options = VARIANTS[variant]
-    everything = {"episodes": EPISODES[env], **EVALUATION, **options}
-    sweep([method], [env], seeds, options=everything, out=out / variant, workers=workers)
+    everything = {"episodes": part.episodes, **EVALUATION, **options}
+    sweep([method], [part.env], seeds, options=everything, out=out / variant, workers=workers)
+
+
+def variant_of(parts: tuple[str, ...]) -> str:
+    """Return the variant of a run, given the parts of its path below the folder with all runs."""
+    return "/".join(parts[:2]) if parts[0] == "ablation" else parts[0]
 
 
 def main() -> None:
@@ -73,7 +95,7 @@ def main() -> None:
         seeds = asked.seeds or seeds_of(part)
         for some in batches(seeds, asked.workers):
             for variant in (each for each in part.variants if asked.variants is None or each in asked.variants):
-                run(variant, part.env, some, asked.out, asked.workers)
+                run(variant, part, some, asked.out, asked.workers)
 
 
 if __name__ == "__main__":

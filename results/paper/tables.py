@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from results.collecting import (
+    ABLATION_HEAD,
     COUNTERS,
     FEWEST_WITH_INTERVAL,
     Run,
+    ablation_row,
     area,
     difference,
     groups,
@@ -15,7 +17,7 @@ from results.collecting import (
     with_interval,
 )
 from results.paper.compute import compute
-from results.paper.run import EPISODES, PARTS, VARIANTS, seeds_of
+from results.paper.run import ABLATION, EPISODES, PARTS, VARIANTS, seeds_of
 
 from consmarl.reports.reference import RELEASED
 from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
@@ -30,6 +32,12 @@ LABELS = {
     "i2q": "I2Q",
     "seql": "SEQL",
     "ga-comm": "GA-Comm",
+    "maven": "MAVEN",
+    "ablation/cons": "CONS",
+    "ablation/cons-wo-n": "without negative knowledge",
+    "ablation/cons-wo-p": "without positive knowledge",
+    "ablation/cons-wo-te": "without targeted exploration",
+    "ablation/adhoc-td": "AdHocTD",
 }
 # For each preset: CONS, and the AdHocTD that it is compared with.
 TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td-release")}
@@ -190,15 +198,24 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def ablation(runs: Sequence[Run]) -> str:
+    """Return what CONS without one of its parts reaches, and AdHocTD, each compared with CONS seed by seed."""
+    by_variant = {name: [run for run in runs if run["variant"] == name] for name in ABLATION}
+    reference = {run["seed"]: run for run in by_variant["ablation/cons"]}
+    rows = [ablation_row(LABELS[name], group, reference) for name, group in by_variant.items() if group]
+    return "\n".join([ABLATION_HEAD, *rows, ""]) if rows else NOT_RUN
+
+
 def missing(runs: Sequence[Run]) -> str:
     """Return what has not been run yet, by environment and variant."""
-    there = {(run["world"], run["variant"], run["seed"]) for run in runs if run["episodes"] == EPISODES[run["world"]]}
+    there = {(run["world"], run["variant"], run["seed"]) for run in runs}
     lines = []
     for part in (each for parts in PARTS.values() for each in parts):
         for variant in part.variants:
             seeds = [seed for seed in seeds_of(part) if (part.env, variant, seed) not in there]
+            shorter = "" if part.episodes == EPISODES[part.env] else f", {part.episodes:,} episodes"
             if seeds:
-                lines.append(f"- `{part.env}`, {LABELS[variant]}: seeds {', '.join(map(str, seeds))}\n")
+                lines.append(f"- `{part.env}`{shorter}, {LABELS[variant]}: seeds {', '.join(map(str, seeds))}\n")
     return "".join(lines) or "Nothing.\n"
 
 
@@ -221,6 +238,7 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     """Return all tables and figures by the names that pages use."""
     worlds = by_world(runs)
     found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds), "compute": compute(worlds)}
+    found["ablation"] = ablation(runs)
     found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
     for world in EPISODES:
         by_variant = worlds.get(world)
