@@ -23,28 +23,40 @@ ABLATION_HEAD = (
 BLOCK = re.compile(r"(<!-- table: (?P<name>.+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
 FEWEST_WITH_INTERVAL = 3  # seeds: an interval of fewer would only repeat them
-LINE_STYLES = (("black", "--"), ("grey", ":"), ("black", "-."))  # of reference levels
+LINE_STYLES = (("black", "--"), ("grey", ":"), ("black", "-."), ("grey", "--"), ("grey", "-."))  # of reference levels
 COUNTERS = ("gold_mined", "treasures_taken", "apples_eaten", "yellow_opened", "red_opened", "coins_taken")
+
+NO_COLOURS: Mapping[str, str] = {}
 
 Run = dict[str, Any]
 VariantOf = Callable[[tuple[str, ...]], str]  # from the parts of a run's path below the root to its variant
 
 
-def collected(root: Path, kept: Path, variant_of: VariantOf) -> list[Run]:
-    """Add all finished runs below the folder `root` to the file `kept`, replacing earlier entries; return all runs."""
+def collected(root: Path, kept: Path, variant_of: VariantOf, *, by_agent: bool = False) -> list[Run]:
+    """Add all finished runs below the folder `root` to the file `kept`, replacing earlier entries; return all runs.
+
+    With `by_agent`, also keep what each agent earned in the training episodes before an evaluation.
+    """
     before: list[Run] = json.loads(kept.read_text()) if kept.exists() else []
-    found = [_read(path.parent, variant_of(path.relative_to(root).parts)) for path in root.rglob("result.json")]
+    found = []
+    for path in root.rglob("result.json"):
+        evaluated = _evaluations(path.parent)
+        run = _read(path.parent, variant_of(path.relative_to(root).parts), evaluated)
+        found.append(run | (_by_agent(evaluated) if by_agent else {}))
     runs = {_identity(run): run for run in (*before, *found)}
     in_order = [runs[key] for key in sorted(runs)]
     kept.write_text(json.dumps(in_order, separators=(",", ":")).replace("},{", "},\n{") + "\n")
     return in_order
 
 
-def _read(run: Path, variant: str) -> Run:
+def _evaluations(run: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if "evaluation_return" in row]
+
+
+def _read(run: Path, variant: str, evaluated: list[dict[str, Any]]) -> Run:
     config = json.loads((run / "config.json").read_text())
     result = json.loads((run / "result.json").read_text())
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    evaluated = [row for row in rows if "evaluation_return" in row]
     return {
         "world": config["env"],
         "variant": variant,
@@ -70,6 +82,11 @@ def _budget(evaluated: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]
     """Return the requests that each agent has spent at every evaluation, on average; nothing without sharing."""
     spent = [(row["episode"], round(row["budget_used"], 1)) for row in evaluated if "budget_used" in row]
     return {"budget_used": spent} if spent else {}
+
+
+def _by_agent(evaluated: list[dict[str, Any]]) -> dict[str, list[tuple[int, list[float]]]]:
+    rows = [row for row in evaluated if "agent_returns" in row]
+    return {"agent_returns": [(row["episode"], [round(each, 1) for each in row["agent_returns"]]) for row in rows]}
 
 
 def _identity(run: Run) -> tuple[str, str, int, int]:
@@ -170,11 +187,13 @@ def draw(
     *,
     what: str = "evaluations",
     up: str = "team return, greedy",
+    scale: str = "linear",
+    colours: Mapping[str, str] = NO_COLOURS,
 ) -> None:
     """Draw curves by label: thin lines for seeds, the mean and its interval on top; `lines` are reference levels."""
     figure, axis = plt.subplots(figsize=(9, 4.2), layout="constrained")
     for number, (label, group) in enumerate(curves.items()):
-        colour = f"C{number}"
+        colour = colours.get(label, f"C{number}")
         episodes = np.array([episode for episode, _ in group[0][what]])
         values = np.array([[value for _, value in run[what]] for run in group])
         axis.plot(episodes, values.T, color=colour, alpha=0.25, linewidth=0.7)
@@ -183,7 +202,7 @@ def draw(
         axis.plot(episodes, estimate, color=colour, linewidth=2, label=f"{label} (n = {len(group)})")
     for (label, level), (colour, style) in zip(lines.items(), LINE_STYLES, strict=False):
         axis.axhline(level, color=colour, linestyle=style, linewidth=1.1, label=label)
-    axis.set(xlabel=across, ylabel=up, title=title)
+    axis.set(xlabel=across, ylabel=up, title=title, yscale=scale)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.3)
     figure.legend(frameon=False, loc="outside right upper")

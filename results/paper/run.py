@@ -44,6 +44,23 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ablation/cons-wo-te": ("cons", {"preset": "paper", "share.sampling": "plain"}),
     "ablation/adhoc-td": ("adhoc-td", {"preset": "paper"}),
 }
+LABELS = {
+    "iql": "IQL",
+    "iql-squared": "IQL, ε²",
+    "adhoc-td": "AdHocTD, paper",
+    "adhoc-td-release": "AdHocTD, release",
+    "cons": "CONS, paper",
+    "cons-release": "CONS, release",
+    "i2q": "I2Q",
+    "seql": "SEQL",
+    "ga-comm": "GA-Comm",
+    "maven": "MAVEN",
+    "ablation/cons": "CONS",
+    "ablation/cons-wo-n": "without negative knowledge",
+    "ablation/cons-wo-p": "without positive knowledge",
+    "ablation/cons-wo-te": "without targeted exploration",
+    "ablation/adhoc-td": "AdHocTD",
+}
 ABLATION = tuple(name for name in VARIANTS if name.startswith("ablation/"))
 ABLATION_ENV, ABLATION_EPISODES = "pgm-3ag", 40_000  # shorter and smaller than the paper's pgm-6ag and 80,000
 ADVISED = ("iql", "adhoc-td", "adhoc-td-release", "cons", "cons-release")

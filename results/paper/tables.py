@@ -17,28 +17,12 @@ from results.collecting import (
     with_interval,
 )
 from results.paper.compute import compute
-from results.paper.run import ABLATION, EPISODES, PARTS, VARIANTS, seeds_of
+from results.paper.miners import RELEASED_MINERS, miners
+from results.paper.run import ABLATION, EPISODES, LABELS, PARTS, VARIANTS, seeds_of
 
 from consmarl.reports.reference import RELEASED
 from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
 
-LABELS = {
-    "iql": "IQL",
-    "iql-squared": "IQL, ε²",
-    "adhoc-td": "AdHocTD, paper",
-    "adhoc-td-release": "AdHocTD, release",
-    "cons": "CONS, paper",
-    "cons-release": "CONS, release",
-    "i2q": "I2Q",
-    "seql": "SEQL",
-    "ga-comm": "GA-Comm",
-    "maven": "MAVEN",
-    "ablation/cons": "CONS",
-    "ablation/cons-wo-n": "without negative knowledge",
-    "ablation/cons-wo-p": "without positive knowledge",
-    "ablation/cons-wo-te": "without targeted exploration",
-    "ablation/adhoc-td": "AdHocTD",
-}
 # For each preset: CONS, and the AdHocTD that it is compared with.
 TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td-release")}
 # AdHocTD's requests that the paper's CONS uses.
@@ -240,6 +224,8 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds), "compute": compute(worlds)}
     found["ablation"] = ablation(runs)
     found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
+    for world in RELEASED_MINERS:
+        found[f"miners {world}"] = miners(world, worlds[world]) if world in worlds else NOT_RUN
     for world in EPISODES:
         by_variant = worlds.get(world)
         found[f"returns {world}"] = returns(world, by_variant) if by_variant else NOT_RUN

@@ -33,8 +33,12 @@ def a_run(variant, seed, heights, budget=None):
     """A recorded run of pgm-3ag whose evaluations have these returns, ten of each in a row."""
     evaluations = [(1_000 * number, height) for number, height in enumerate(h for h in heights for _ in range(10))]
     run = {"world": "pgm-3ag", "variant": variant, "seed": seed, "episodes": 100_000, "return": heights[-1]}
-    run["gold_mined"] = 0.5
-    return run | {"evaluations": evaluations} | ({"budget_used": [(100_000, budget)]} if budget else {})
+    run |= {"gold_mined": 0.5, "agent_returns": [(episode, [height, -2.0, -2.0]) for episode, height in evaluations]}
+    return (
+        run
+        | {"evaluations": evaluations}
+        | ({"budget_used": [(episode, budget) for episode, _ in evaluations]} if budget else {})
+    )
 
 
 def test_tables_compare_runs_by_seed_and_name_what_is_missing():
@@ -53,6 +57,24 @@ def test_tables_compare_runs_by_seed_and_name_what_is_missing():
         r"\| `pgm-3ag` \| paper \| CONS \| 3 \| 100,000 \| \d\.\d \| 11\.0 \[10\.0, 12\.0\] \|", found["compute"]
     )
     assert "| `pgm-3ag` | recommended | CONS | 10 | 8,000 |" in found["compute"]
+
+
+def test_miners_are_agents_that_earn_more_than_stones_give():
+    from results.paper.miners import miners
+
+    group = [a_run("iql", 10, [-2, -2, 3, 3]), a_run("iql", 11, [-2, 3, -2, -2])]
+    early = a_run("iql", 12, [-2, -2, -2])
+    early["agent_returns"][5][1][1] = 9.0  # lucky once, which does not count
+    told = miners("pgm-3ag", {"iql": [*group, early]})
+    assert "| IQL | 10, 11, 12 | 1, 0, 0 of 3 | 0.11 | 20,000, 10,000, never | – |" in told
+
+
+def test_requests_are_counted_until_somebody_mines():
+    from results.paper.miners import miners
+
+    run = a_run("cons", 10, [-2, 3])
+    run["budget_used"] = [(episode, episode / 100) for episode, _ in run["evaluations"]]
+    assert "| 10,000 | 100 |" in miners("pgm-3ag", {"cons": [run]})
 
 
 def test_boxes_are_shares_of_what_there_is():

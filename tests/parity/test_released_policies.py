@@ -35,6 +35,15 @@ RELEASED = {
     "ft-iql": ((1.3, 0.4), (1.9, 0.4)),
     "cleanup-cons": ((74.6, 1.7), (76.2, 1.4)),
 }
+# Agents of Patient Gold Miner that earn more than 0, which takes gold (results/paper/who-mines.md).
+MINERS = {
+    "pgm-6ag-cons": 3,
+    "pgm-6ag-adhoctd": 1,
+    "pgm-6ag-iql": 1,
+    "pgm-3ag-cons": 3,
+    "pgm-3ag-adhoctd": 2,
+    "pgm-3ag-iql": 1,
+}
 NUM_EPISODES = 400
 
 pytestmark = pytest.mark.usefixtures("optimised")
@@ -77,3 +86,6 @@ def test_released_weights_reach_their_recorded_returns(name):
     # the two recorded runs differ by more than their standard errors suggest, so their spread counts too
     their_error = max(np.sqrt(1 / np.sum(errors**-2)), abs(means[0] - means[1]) / 2)
     assert abs(ours - theirs) < 3 * np.hypot(our_error, their_error), f"{ours:.2f} ± {our_error:.2f}"
+    if name in MINERS:
+        earned = np.asarray(episodes.batch.rewards.sum(axis=2)).mean(axis=1)
+        assert np.sum(earned > 0) == MINERS[name]
