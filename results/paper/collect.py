@@ -15,9 +15,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+from matplotlib.ticker import MaxNLocator
 from results.collecting import collected, draw, fill_pages, lines_of
+from results.paper.miners import RELEASED_MINERS, num_miners
 from results.paper.run import LABELS, variant_of
-from results.paper.tables import ByVariant, by_world, curves_of, spending_of, tables
+from results.paper.tables import ByVariant, by_world, curves_of, miners_of, spending_of, tables
 
 from consmarl.reports.reference import LANDMARKS, RELEASED
 
@@ -45,6 +48,32 @@ def draw_figures(worlds: Mapping[str, ByVariant]) -> None:
         if spent:
             path, up = HERE / spending_of(world), "requests spent per agent"
             draw(path, world, spent, {}, what="budget_used", up=up, scale="symlog", colours=colours)
+        if world in RELEASED_MINERS:
+            draw_miners(world, by_variant, colours)
+
+
+def draw_miners(world: str, by_variant: ByVariant, colours: Mapping[str, str]) -> None:
+    """Draw final returns against how many agents mine; crosses are the released weights."""
+    figure, axis = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+    for number, (variant, group) in enumerate(by_variant.items()):
+        beside = 0.06 * (number - (len(by_variant) - 1) / 2)  # so that variants do not hide each other
+        label = LABELS[variant]
+        axis.plot(
+            [num_miners(run) + beside for run in group],
+            [run["return"] for run in group],
+            "o", color=colours[label], label=label, alpha=0.8, markersize=5,
+        )  # fmt: skip
+    for method, (count, _) in RELEASED_MINERS[world].items():
+        level = RELEASED[world][method][0].estimate
+        axis.plot(count, level, "x", color="black", markersize=8)
+        axis.annotate(f"released {method}", (count, level), xytext=(-8, 6), textcoords="offset points", ha="right")
+    axis.set(xlabel="agents that mine", ylabel="team return, greedy", title=world)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(alpha=0.3)
+    figure.legend(frameon=False, loc="outside right upper")
+    figure.savefig(HERE / miners_of(world), dpi=120)
+    plt.close(figure)
 
 
 def main() -> None:

@@ -213,6 +213,11 @@ def spending_of(world: str) -> str:
     return f"{world}-requests.png"
 
 
+def miners_of(world: str) -> str:
+    """Return the file name of the figure with returns against how many agents mine."""
+    return f"{world}-miners.png"
+
+
 def picture(text: str, name: str) -> str:
     """Return a picture in Markdown."""
     return f"![{text}]({name})\n"
@@ -225,7 +230,9 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     found["ablation"] = ablation(runs)
     found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
     for world in RELEASED_MINERS:
-        found[f"miners {world}"] = miners(world, worlds[world]) if world in worlds else NOT_RUN
+        there = worlds.get(world)
+        found[f"miners {world}"] = miners(world, there) if there else NOT_RUN
+        found[f"returns by miners {world}"] = picture(f"{world}: who mines", miners_of(world)) if there else ""
     for world in EPISODES:
         by_variant = worlds.get(world)
         found[f"returns {world}"] = returns(world, by_variant) if by_variant else NOT_RUN
