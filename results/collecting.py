@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from consmarl.reports.statistics import area_under_curve, band, interval
+from consmarl.reports.statistics import Interval, area_under_curve, band, interval
 
 # Mean team returns: examples/scripted_*.py (400 episodes, seed 1), and the weights that the paper's authors released.
 SCRIPTS = {"pgm-3ag": 23.7, "pgm-6ag": 176.2, "ft": 8.7, "cleanup": 140.0}
@@ -30,6 +30,7 @@ NO_COLOURS: Mapping[str, str] = {}
 
 Run = dict[str, Any]
 VariantOf = Callable[[tuple[str, ...]], str]  # from the parts of a run's path below the root to its variant
+IntervalOf = Callable[[Sequence[float]], Interval]  # of the mean of one value per seed
 
 
 def collected(root: Path, kept: Path, variant_of: VariantOf, *, by_agent: bool = False) -> list[Run]:
@@ -143,21 +144,36 @@ def area(run: Run) -> float:
     return area_under_curve(*np.array(run["evaluations"]).T)
 
 
-def ablation_row(name: str, group: Sequence[Run], reference: Mapping[int, Run]) -> str:
+def ablation_row(
+    name: str, group: Sequence[Run], reference: Mapping[int, Run], interval_of: IntervalOf = interval
+) -> str:
     """Return a row below ABLATION_HEAD: a variant's means, and its differences from the reference seed by seed."""
     cells = []
     for measure in (lambda run: run["return"], area):
         values = [measure(run) for run in group]
         gaps = [measure(run) - measure(reference[run["seed"]]) for run in group if run["seed"] in reference]
-        cells += [f"{np.mean(values):.1f}", difference(gaps) if any(gaps) else ""]
+        cells += [f"{np.mean(values):.1f}", difference(gaps, interval_of=interval_of) if any(gaps) else ""]
     return f"| {name} | {len(group)} | {' | '.join(cells).replace('-', '−')} |"
 
 
-def difference(gaps: Sequence[float], decimals: int = 1) -> str:
+def student_interval(values: Sequence[float]) -> Interval:
+    """Return the mean and Student's 95 % interval, which is wide enough for three seeds if they are about normal.
+
+    A bootstrap interval of three values is just their range: it excludes the true mean for one sample in four.
+    """
+    from scipy import stats  # takes a second
+
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+    margin = error * float(stats.t.ppf(0.975, len(values) - 1))
+    return Interval(mean, mean - margin, mean + margin)
+
+
+def difference(gaps: Sequence[float], decimals: int = 1, interval_of: IntervalOf = interval) -> str:
     """Return the mean of differences as text, with its 95 % interval or, of fewer than three, with all of them."""
-    estimate, low, high = interval(gaps)
     if len(gaps) < FEWEST_WITH_INTERVAL:
-        return f"{estimate:+,.{decimals}f}" + (f" ({numbers(gaps, decimals)})" if len(gaps) > 1 else "")
+        every_gap = f" ({numbers(gaps, decimals)})" if len(gaps) > 1 else ""
+        return f"{np.mean(gaps):+,.{decimals}f}{every_gap}"
+    estimate, low, high = interval_of(gaps)
     return f"{estimate:+,.{decimals}f} [{low:+,.{decimals}f}, {high:+,.{decimals}f}]"
 
 

@@ -13,6 +13,7 @@ from results.collecting import (
     difference,
     groups,
     numbers,
+    student_interval,
     table,
     with_interval,
 )
@@ -21,7 +22,7 @@ from results.paper.miners import RELEASED_MINERS, miners
 from results.paper.run import ABLATION, EPISODES, LABELS, PARTS, VARIANTS, seeds_of
 
 from consmarl.reports.reference import RELEASED
-from consmarl.reports.statistics import episodes_to_reach, probability_of_improvement
+from consmarl.reports.statistics import episodes_to_reach
 
 # For each preset: CONS, and the AdHocTD that it is compared with.
 TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td-release")}
@@ -124,19 +125,20 @@ def comparisons(by_variant: ByVariant) -> str:
             row = [LABELS[ours], LABELS[rival]]
             for measure in (final, area):
                 left, right = ({run["seed"]: measure(run) for run in by_variant[each]} for each in (ours, rival))
-                seeds = [seed for seed in left if seed in right]
-                gaps = [left[seed] - right[seed] for seed in seeds]
-                chance = probability_of_improvement([left[seed] for seed in seeds], [right[seed] for seed in seeds])
-                sure = (
-                    f"{chance.estimate:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
-                    if len(seeds) >= FEWEST_WITH_INTERVAL
-                    else "–"
-                )
-                row += [difference(gaps), sure]
-            rows.append([*row[:2], str(len(seeds)), *row[2:]])
-    head = ("variant", "against", "n", "final return, difference [95 %]", "probability of improvement",
-            "area, difference [95 %]", "probability of improvement")  # fmt: skip
+                gaps = [left[seed] - right[seed] for seed in left if seed in right]
+                row += [difference(gaps, interval_of=student_interval), decided(gaps)]
+            rows.append([*row[:2], str(len(gaps)), *row[2:]])
+    head = ("variant", "against", "n", "final return, difference [95 %]", "decided",
+            "area, difference [95 %]", "decided")  # fmt: skip
     return table(head, rows) if rows else NOT_RUN
+
+
+def decided(gaps: Sequence[float]) -> str:
+    """Return whether differences, one per seed, establish that the first variant is ahead or behind."""
+    if len(gaps) < FEWEST_WITH_INTERVAL:
+        return "no"
+    _, low, high = student_interval(gaps)
+    return "ahead" if low > 0 else "behind" if high < 0 else "no"
 
 
 def halves(worlds: Mapping[str, ByVariant]) -> str:
@@ -186,7 +188,9 @@ def ablation(runs: Sequence[Run]) -> str:
     """Return what CONS without one of its parts reaches, and AdHocTD, each compared with CONS seed by seed."""
     by_variant = {name: [run for run in runs if run["variant"] == name] for name in ABLATION}
     reference = {run["seed"]: run for run in by_variant["ablation/cons"]}
-    rows = [ablation_row(LABELS[name], group, reference) for name, group in by_variant.items() if group]
+    rows = [
+        ablation_row(LABELS[name], group, reference, student_interval) for name, group in by_variant.items() if group
+    ]
     return "\n".join([ABLATION_HEAD, *rows, ""]) if rows else NOT_RUN
 
 

@@ -48,7 +48,8 @@ def test_tables_compare_runs_by_seed_and_name_what_is_missing():
     runs += [a_run("adhoc-td", seed, [0] * 10, budget=1_000) for seed in (10, 11, 12)]
     runs += [a_run("cons", seed, [0, 0, *[seed] * 8], budget=250) for seed in (10, 11, 12)]
     found = tables(runs)
-    assert "| CONS, paper | IQL | 3 | +7.0 [+6.0, +8.0] | 1.00 [1.00, 1.00] |" in found["comparisons pgm-3ag"]
+    # gaps of 6, 7 and 8: Student's t for two degrees of freedom is 4.303, and 4.303 / √3 is 2.5
+    assert "| CONS, paper | IQL | 3 | +7.0 [+4.5, +9.5] | ahead |" in found["comparisons pgm-3ag"]
     # the level 4 is reached by the first evaluation of 10 or more: with the two zeros before it, 10 / 3 is too low
     assert "| `pgm-3ag` | paper | IQL | 4.0 | 0.21, 0.21, 0.20 |" in found["halves"]
     assert "| `pgm-3ag` | paper | 250 | 1,000 | 25.0 % | 33.5 % |" in found["requests"]
@@ -57,6 +58,16 @@ def test_tables_compare_runs_by_seed_and_name_what_is_missing():
         r"\| `pgm-3ag` \| paper \| CONS \| 3 \| 100,000 \| \d\.\d \| 11\.0 \[10\.0, 12\.0\] \|", found["compute"]
     )
     assert "| `pgm-3ag` | recommended | CONS | 10 | 8,000 |" in found["compute"]
+
+
+def test_three_seeds_decide_only_what_is_far_beyond_their_spread():
+    from results.paper.tables import decided
+
+    # all on one side of zero: without any difference, a quarter of all samples of three are
+    assert decided([0.1, 1.0, 3.0]) == "no"
+    assert decided([5.1, 5.0, 6.0]) == "ahead"
+    assert decided([-5.1, -5.0, -6.0]) == "behind"
+    assert decided([5.0, 5.0]) == "no"
 
 
 def test_miners_are_agents_that_earn_more_than_stones_give():
