@@ -2,6 +2,7 @@
 
     python -m results.paper.run a               # the first part: Patient Gold Miner with three agents
     python -m results.paper.run a b c d e --workers 2
+    python -m results.paper.run d --envs cleanup --variants iql cons --seeds 10
 
 `--out` names another folder than runs/paper. Runs that were interrupted continue where they stopped.
 """
@@ -103,12 +104,14 @@ def main() -> None:
     """Make the runs of the parts that the command line names: the first seeds of all variants before the next ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=list(PARTS))
+    parser.add_argument("--envs", nargs="+", choices=list(EPISODES))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS))
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/paper"))
     parser.add_argument("--workers", type=int, default=2, help="runs at once, each with a seed of its own")
     asked = parser.parse_args()
-    for part in (each for name in asked.parts for each in PARTS[name]):
+    parts = [part for name in asked.parts for part in PARTS[name] if asked.envs is None or part.env in asked.envs]
+    for part in parts:
         seeds = asked.seeds or seeds_of(part)
         for some in batches(seeds, asked.workers):
             for variant in (each for each in part.variants if asked.variants is None or each in asked.variants):
