@@ -18,6 +18,7 @@ from results.collecting import (
     with_interval,
 )
 from results.paper.compute import compute
+from results.paper.declines import declines
 from results.paper.miners import RELEASED_MINERS, miners
 from results.paper.run import ABLATION, EPISODES, LABELS, PARTS, VARIANTS, seeds_of
 
@@ -233,6 +234,7 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds), "compute": compute(worlds)}
     found["ablation"] = ablation(runs)
     found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
+    found["declines"] = declines(worlds["cleanup"]) if "cleanup" in worlds else NOT_RUN
     for world in RELEASED_MINERS:
         there = worlds.get(world)
         found[f"miners {world}"] = miners(world, there) if there else NOT_RUN

@@ -93,3 +93,22 @@ def test_boxes_are_shares_of_what_there_is():
 
     counters = {"yellow_opened": 1.5, "red_opened": 1.5, "coins_taken": 0.3, "treasures_taken": 0.5}
     assert "| IQL | 2 | 50.0 % | 25.0 % | 10.0 % | 50.0 % |" in found_boxes({"iql": [counters, counters]})
+
+
+def test_declines_are_falls_below_an_earlier_height_in_the_middle_of_a_run():
+    from results.paper.declines import decline
+
+    found = decline(a_run("iql", 10, [0, 6, 6, 1, 4, 8, 8, 8, 2]))
+    assert (found.height, found.depth, found.end) == pytest.approx(
+        (6, 5, 2)
+    )  # the fall at the end, by 6, is not in the middle
+    assert 30_000 < found.episode < 40_000
+    assert decline(a_run("iql", 10, [1, 2, 3, 4, 5])).depth == 0
+
+
+def test_a_single_unlucky_evaluation_is_hardly_a_decline():
+    from results.paper.declines import decline
+
+    run = a_run("iql", 10, [5, 5, 5, 5])
+    run["evaluations"][20] = (20_000, 0)
+    assert decline(run).depth == pytest.approx(1)
