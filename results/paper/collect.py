@@ -5,9 +5,8 @@ From the repository's folder:
     python -m results.paper.collect runs/paper    # first adds runs to runs.json
     python -m results.paper.collect               # uses the runs that runs.json holds (needs matplotlib)
 
-`run.py` makes the runs, each below a folder named after its variant: `runs/paper/cons/…` or
-`runs/paper/ablation/cons/…`. A page shows a table between the lines `<!-- table: NAME -->` and `<!-- end -->`; all the
-rest of a page is written by hand.
+`run.py` makes the runs, in folders such as `runs/paper/pgm-3ag/cons/seed-10`. A page shows a table between the lines
+`<!-- table: NAME -->` and `<!-- end -->`; all the rest of a page is written by hand.
 """
 
 import json

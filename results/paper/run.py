@@ -1,4 +1,4 @@
-"""Make the runs of the paper's experiments at full length, part by part; finished runs are not run again.
+"""Make the runs of the paper's experiments at full length; finished runs are not run again.
 
     python -m results.paper.run a               # the first part: Patient Gold Miner with three agents
     python -m results.paper.run a b c d e --workers 2
@@ -8,13 +8,15 @@
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from results.running import batches, sweep
-
-FIRST_SEED = 10  # the default in the authors' code
+from consmarl.experiments.configuration.config import TrainConfig
+from consmarl.experiments.sweeps.command import carried_out, workers_for
+from consmarl.experiments.sweeps.plan import PlannedRun, Sweep, Variant
+from consmarl.experiments.sweeps.studies import FIRST_SEED
 
 
 class Part(NamedTuple):
@@ -88,34 +90,39 @@ def seeds_of(part: Part) -> Sequence[int]:
     return range(FIRST_SEED, FIRST_SEED + part.num_seeds)
 
 
-def run(variant: str, part: Part, seeds: Sequence[int], out: Path, workers: int) -> None:
-    """Make a variant's runs with these seeds, except those that are finished."""
-    method, options = VARIANTS[variant]
-    everything = {"episodes": part.episodes, **EVALUATION, **options}
-    sweep([method], [part.env], seeds, options=everything, out=out / variant, workers=workers)
+def planned(part: Part, variants: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> list[PlannedRun]:
+    """Return the runs of a part, or those of some variants and seeds: the first seed of all variants comes first."""
+    chosen = tuple(
+        Variant(name, {"method": VARIANTS[name][0], **VARIANTS[name][1]}, LABELS[name])
+        for name in part.variants
+        if variants is None or name in variants
+    )
+    if not chosen:
+        return []
+    base = TrainConfig(episodes=part.episodes, **EVALUATION)
+    return Sweep((part.env,), chosen, tuple(seeds or seeds_of(part)), base).runs()
 
 
 def variant_of(parts: tuple[str, ...]) -> str:
     """Return the variant of a run, given the parts of its path below the folder with all runs."""
-    return "/".join(parts[:2]) if parts[0] == "ablation" else parts[0]
+    _, *variant, _, _ = parts  # the environment, the variant, the seed, and the file
+    return "/".join(variant)
 
 
 def main() -> None:
-    """Make the runs of the parts that the command line names: the first seeds of all variants before the next ones."""
+    """Make the runs that the command line names, part after part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=list(PARTS))
     parser.add_argument("--envs", nargs="+", choices=list(EPISODES))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS))
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/paper"))
-    parser.add_argument("--workers", type=int, default=2, help="runs at once, each with a seed of its own")
+    parser.add_argument("--workers", type=int, default=2, help="runs at once, one a core")
     asked = parser.parse_args()
     parts = [part for name in asked.parts for part in PARTS[name] if asked.envs is None or part.env in asked.envs]
-    for part in parts:
-        seeds = asked.seeds or seeds_of(part)
-        for some in batches(seeds, asked.workers):
-            for variant in (each for each in part.variants if asked.variants is None or each in asked.variants):
-                run(variant, part, some, asked.out, asked.workers)
+    runs = [run for part in parts for run in planned(part, asked.variants, asked.seeds)]
+    result = carried_out(runs, asked.out, workers_for(asked.workers, None))
+    sys.exit(0 if result.is_complete else 1)
 
 
 if __name__ == "__main__":

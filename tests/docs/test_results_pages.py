@@ -60,6 +60,32 @@ def test_tables_compare_runs_by_seed_and_name_what_is_missing():
     assert "| `pgm-3ag` | recommended | CONS | 10 | 8,000 |" in found["compute"]
 
 
+def test_planned_runs_are_collected_as_what_is_missing():
+    from results.paper.run import PARTS, planned, variant_of
+    from results.paper.tables import missing
+
+    runs = [run for parts in PARTS.values() for part in parts for run in planned(part)]
+    assert len({run.name for run in runs}) == len(runs)
+    found = [
+        {
+            "world": run.config.env,
+            "variant": variant_of(Path(run.name, "result.json").parts),
+            "seed": run.config.seed,
+        }
+        for run in runs
+    ]
+    assert missing(found) == "Nothing.\n"
+    assert missing(found[1:]) == "- `pgm-3ag`, IQL: seeds 10\n"
+
+
+def test_runs_of_full_length_can_be_chosen_by_variant_and_seed():
+    from results.paper.run import PARTS, planned
+
+    [part] = PARTS["a"]
+    assert [run.name for run in planned(part, ["cons", "iql"], [12])] == ["pgm-3ag/iql/seed-12", "pgm-3ag/cons/seed-12"]
+    assert planned(part, ["maven"]) == []
+
+
 def test_three_seeds_decide_only_what_is_far_beyond_their_spread():
     from results.paper.tables import decided
 
