@@ -55,7 +55,11 @@ LANDMARKS: Mapping[str, tuple[Landmark, ...]] = MappingProxyType(
     {
         "pgm-6ag": (Landmark("random play", Recorded(-61.8)), Landmark("an omniscient planner", Recorded(202.0))),
         "pgm-3ag": (Landmark("random play", Recorded(-15.5)), Landmark("an omniscient planner", Recorded(27.9))),
-        "ft": (Landmark("random play", Recorded(-2.0)),),
+        "ft": (
+            Landmark("random play", Recorded(-2.0)),
+            # the treasure and three coins, no empty red box opened, 50 steps: 15 − 2 + 3 · (2 − 1) − 2
+            Landmark("a team that knows what every box holds", Recorded(14.0)),
+        ),
         "cleanup": (
             Landmark("random play", Recorded(0.7)),
             Landmark("a scripted team that sees everything, two cleaning and two collecting", Recorded(109.0, 5.0)),
