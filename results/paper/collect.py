@@ -17,6 +17,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from matplotlib.ticker import MaxNLocator
 from results.collecting import collected, draw, fill_pages, lines_of
+from results.paper.compute import draw_compute
 from results.paper.miners import RELEASED_MINERS, num_miners
 from results.paper.run import LABELS, variant_of
 from results.paper.tables import ByVariant, by_world, curves_of, miners_of, spending_of, tables
@@ -38,7 +39,8 @@ def levels_of(world: str) -> dict[str, float]:
 
 
 def draw_figures(worlds: Mapping[str, ByVariant]) -> None:
-    """Draw the curves of every environment, and the requests spent."""
+    """Draw the curves of every environment, the requests spent, who mines, and returns over minutes."""
+    draw_compute(HERE / "compute.png", worlds)
     colours = {label: f"C{number}" for number, label in enumerate(LABELS.values())}
     for world, by_variant in worlds.items():
         curves = {LABELS[variant]: group for variant, group in by_variant.items()}

@@ -2,8 +2,8 @@
 
     python -m results.paper.compute    # takes six minutes, on one core with nothing beside it
 
-measures how long a training episode takes on this machine, and writes compute.json. `collect.py` makes the table from
-that file and from the recorded runs of this folder, of results/learning and of results/sharing.
+measures how long a training episode takes on this machine, and writes compute.json. `collect.py` makes the table and
+the figure from that file and from the recorded runs of this folder, of results/learning and of results/sharing.
 """
 
 import json
@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import matplotlib.pyplot as plt
+import numpy as np
 from benchmarks.time_to_return import milliseconds
-from results.collecting import Run, groups, table, with_interval
+from results.collecting import Run, groups, lines_of, table, with_interval
 from results.paper.run import EPISODES
 
 from consmarl import Preset
@@ -54,23 +56,54 @@ def _rows(world: str, by_variant: Mapping[str, list[Run]]) -> Iterator[Row]:
                 yield Row(Preset.RECOMMENDED, method, f"{METHODS[method]}{more}", runs)
 
 
+def _minutes_per_episode(world: str, row: Row) -> float:
+    took: Milliseconds = json.loads(MEASURED.read_text())
+    return took[world][row.preset.value][row.method] / 60_000
+
+
 def _shortest_first(row: Row) -> tuple[bool, int, int]:
     return row.preset is not Preset.PAPER, row.runs[0]["episodes"], list(METHODS).index(row.method)
 
 
 def compute(worlds: Mapping[str, Mapping[str, list[Run]]]) -> str:
     """Return final returns and minutes of one core: the paper's settings, and today's recommended ones."""
-    took: Milliseconds = json.loads(MEASURED.read_text())
     cells = []
     for world in EPISODES:
         for row in sorted(_rows(world, worlds.get(world, {})), key=_shortest_first):
             episodes = row.runs[0]["episodes"]
-            minutes = episodes * took[world][row.preset.value][row.method] / 60_000
+            minutes = episodes * _minutes_per_episode(world, row)
             finals = [float(run["return"]) for run in row.runs]
             cells.append([f"`{world}`", row.preset.value, row.label, str(len(finals)), f"{episodes:,}",
                           f"{minutes:.1f}", with_interval(finals)])  # fmt: skip
     head = ("environment", "preset", "method", "n", "episodes", "minutes of one core", "final return, mean [95 %]")
     return table(head, cells)
+
+
+def draw_compute(path: Path, worlds: Mapping[str, Mapping[str, list[Run]]]) -> None:
+    """Draw learning curves over minutes of one core, a panel for each environment; thin lines are seeds."""
+    figure, panels = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    styles = {Preset.PAPER: "--", Preset.RECOMMENDED: "-"}
+    colours = {"iql": "C0", "cons": "C1"}
+    for world, axis in zip(EPISODES, panels.flat, strict=True):
+        for row in _rows(world, worlds.get(world, {})):
+            episodes, returns = np.array([run["evaluations"] for run in row.runs]).T
+            look = {"color": colours[row.method], "linestyle": styles[row.preset]}
+            minutes = episodes[1:, 0] * _minutes_per_episode(world, row)  # a logarithmic axis has no 0
+            axis.plot(minutes, returns[1:], **look, alpha=0.2, linewidth=0.7)
+            label = f"{METHODS[row.method]}, {row.preset.value}"
+            axis.plot(minutes, returns[1:].mean(axis=1), **look, linewidth=2, label=label)
+        for (label, level), style in zip(lines_of(world).items(), ("--", ":"), strict=True):
+            axis.axhline(level, color="black", linestyle=style, linewidth=1, label=label)
+        axis.set(title=world, xscale="log", xlabel="minutes of one core", ylabel="team return, greedy")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.3)
+    labels = {
+        label: line for axis in panels.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(labels.values(), labels, frameon=False, loc="outside lower center", ncols=3)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 def measure() -> Milliseconds:
