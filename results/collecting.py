@@ -73,10 +73,14 @@ def _read(run: Path, variant: str, evaluated: list[dict[str, Any]]) -> Run:
 
 
 def _made_with(run: Path) -> dict[str, Any]:
-    """Return the commit and the versions of a run's last session."""
+    """Return the commit, the versions and the processor of a run's last session."""
     session = json.loads((run / "run.json").read_text())["sessions"][-1]
     commit = (session.get("git") or {}).get("commit")
-    return {"commit": commit and commit[:12], "versions": {name: session["versions"][name] for name in VERSIONS}}
+    return {
+        "commit": commit and commit[:12],
+        "versions": {name: session["versions"][name] for name in VERSIONS},
+        "processor": session["machine"]["processor"],  # another model may round differently
+    }
 
 
 def _budget(evaluated: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
