@@ -119,8 +119,8 @@ def test_the_time_left_of_a_sweep_is_estimated(view, clock, capsys):
     assert SweepScreen(views, "title")._summary().plain == "1 running, 1 finished, 3 waiting; about 11:20 to go"
     compiling = begun(view("other/cons/seed-3"))  # now two workers share the queue
     assert seconds_to_go([*views, compiling]) == 80 + 100 + 300
-    SweepScreen(views, "title").tell(views[0])
-    assert "world/cons/seed-0: finished  (1 of 5; about 11:20 to go)" in capsys.readouterr().err
+    SweepScreen(views, "title").tell(views[0])  # in its place: 100 s, then 200; beside it: 80 + 300
+    assert "world/cons/seed-0: finished  (1 of 5; about 6:20 to go)" in capsys.readouterr().err
 
 
 def test_a_sweep_without_any_timings_has_no_estimate(view):

@@ -56,8 +56,11 @@ class SweepScreen:
         if self._live is None:
             reached = f", return {view.row['return']:.2f}" if "return" in view.row else ""
             done = sum(not each.is_ahead for each in self._views)
+            for each in self._views:  # nothing else does without a table
+                if each.state == "running":
+                    each.look()
             self.say(f"{view.name}: {view.state}{reached}{f': {view.error}' if view.error else ''}"
-                     f"  ({done} of {len(self._views)}{self._to_go()})")  # fmt: skip
+                     f"  ({done} of {len(self._views)}{self._to_go(num_free=1)})")  # fmt: skip
 
     def refresh(self) -> None:
         """Read the runs' progress and redraw the table, at most every two seconds."""
@@ -91,7 +94,10 @@ class SweepScreen:
         counts = Counter(view.shown_state for view in self._views)
         return Text(", ".join(f"{counts[state]} {state}" for state in _ORDER if counts[state]) + self._to_go())
 
-    def _to_go(self) -> str:
-        """Return the estimated remaining time of the whole sweep as text; an empty string if it is unknown."""
-        seconds = seconds_to_go(self._views) if any(view.is_ahead for view in self._views) else None
+    def _to_go(self, num_free: int = 0) -> str:
+        """Return the estimated remaining time of the whole sweep as text; an empty string if it is unknown.
+
+        `num_free` runs have ended whose successors have not started yet.
+        """
+        seconds = seconds_to_go(self._views, num_free) if any(view.is_ahead for view in self._views) else None
         return "" if seconds is None else f"; about {duration(seconds)} to go"

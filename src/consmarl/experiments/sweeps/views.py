@@ -85,11 +85,11 @@ class RunView:
         return max(seconds_per_episode * self.episodes_left - since, 0.0)
 
 
-def seconds_to_go(views: Sequence[RunView]) -> float | None:
+def seconds_to_go(views: Sequence[RunView], num_free: int = 0) -> float | None:
     """Return the estimated seconds until a sweep ends; None if no speed is known yet.
 
-    Runs of unknown speed are assumed to be as fast as others of their kind, and the number of parallel runs to stay the
-    same until the end.
+    Runs of unknown speed are assumed to be as fast as others of their kind. As many runs are assumed to stay under way
+    until the end as are now, plus `num_free` that are about to start.
     """
     speeds: dict[str, list[float]] = {}
     for view in views:
@@ -105,7 +105,7 @@ def seconds_to_go(views: Sequence[RunView]) -> float | None:
 
     ahead = [view for view in views if view.is_ahead]
     under_way = [left(view) for view in ahead if view.shown_state in ("running", "compiling")]
-    return makespan(under_way, [left(view) for view in ahead if view.shown_state == "waiting"])
+    return makespan([*under_way, *[0.0] * num_free], [left(view) for view in ahead if view.shown_state == "waiting"])
 
 
 def makespan(under_way: Iterable[float], queue: Iterable[float]) -> float:
