@@ -119,16 +119,29 @@ def found_boxes(by_variant: ByVariant) -> str:
 
 
 def comparisons(by_variant: ByVariant) -> str:
-    """Return how both presets of CONS differ from the other variants, compared seed by seed."""
+    """Return how CONS differs from its rivals seed by seed, with each preset; AdHocTD has the same preset."""
+    advised = {name for pair in TEACHERS.values() for name in pair}
+    pairs = [
+        (ours, rival)
+        for ours, adhoc_td in TEACHERS.values()
+        for rival in by_variant
+        if rival == adhoc_td or rival not in advised
+    ]
+    return compared(by_variant, pairs)
+
+
+def compared(by_variant: ByVariant, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return how the first variant of each pair differs from the second, seed by seed."""
     rows = []
-    for ours in ("cons", "cons-release"):
-        for rival in (each for each in by_variant if each != ours and ours in by_variant):
-            row = [LABELS[ours], LABELS[rival]]
-            for measure in (final, area):
-                left, right = ({run["seed"]: measure(run) for run in by_variant[each]} for each in (ours, rival))
-                gaps = [left[seed] - right[seed] for seed in left if seed in right]
-                row += [difference(gaps, interval_of=student_interval), decided(gaps)]
-            rows.append([*row[:2], str(len(gaps)), *row[2:]])
+    for ours, rival in pairs:
+        if ours not in by_variant or rival not in by_variant:
+            continue
+        row = [LABELS[ours], LABELS[rival]]
+        for measure in (final, area):
+            left, right = ({run["seed"]: measure(run) for run in by_variant[each]} for each in (ours, rival))
+            gaps = [left[seed] - right[seed] for seed in left if seed in right]
+            row += [difference(gaps, interval_of=student_interval), decided(gaps)]
+        rows.append([*row[:2], str(len(gaps)), *row[2:]])
     head = ("variant", "against", "n", "final return, difference [95 %]", "decided",
             "area, difference [95 %]", "decided")  # fmt: skip
     return table(head, rows) if rows else NOT_RUN
@@ -233,6 +246,7 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     worlds = by_world(runs)
     found = {"missing": missing(runs), "halves": halves(worlds), "requests": shares(worlds), "compute": compute(worlds)}
     found["ablation"] = ablation(runs)
+    found["squared"] = compared(worlds["pgm-3ag"], [("iql-squared", "iql")]) if "pgm-3ag" in worlds else NOT_RUN
     found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
     found["declines"] = declines(worlds["cleanup"]) if "cleanup" in worlds else NOT_RUN
     for world in RELEASED_MINERS:
