@@ -19,6 +19,7 @@ import consmarl
 from consmarl.environments.gold_miner import GoldMiner
 from consmarl.environments.interface import Counters, Environment
 from consmarl.errors import UsageError
+from consmarl.experiments import processor
 from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.directory import held
 from consmarl.experiments.events import EventsFile
@@ -208,6 +209,15 @@ def test_resuming_with_other_versions_prints_a_notice(copy, capsys):
     (copy / "run.json").write_text(json.dumps(facts))
     resume(copy)
     assert "resuming with other versions (jax 0.0.1 →" in " ".join(capsys.readouterr().err.split())
+
+
+def test_resuming_on_another_processor_prints_a_notice(copy, capsys):
+    facts = json.loads((copy / "run.json").read_text())
+    facts["sessions"][-1]["machine"]["processor"] = "An abacus"
+    (copy / "run.json").write_text(json.dumps(facts))
+    resume(copy)
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"resuming with another processor (An abacus → {processor.name()}): results may differ" in said
 
 
 def test_training_into_a_directory_in_use_is_refused(tmp_path):

@@ -18,6 +18,7 @@ from typing import Any
 import jax
 
 from consmarl.errors import UsageError
+from consmarl.experiments import processor
 from consmarl.experiments.directory import write_json
 from consmarl.files import explained
 from consmarl.training.programs import Shelf, keep_programs
@@ -78,14 +79,11 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-def _processor() -> dict[str, Any]:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.is_file() else []
-    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+def _processor() -> dict[str, str]:
     wanted = ("vendor_id", "model name", "CPU part", "flags", "Features")
     # if the processor's features are unknown, the host's name keeps programs from being shared with other machines
     alone = {"processor": platform.processor(), "host": platform.node()}
-    return {name: value for name, value in told.items() if name in wanted} or alone
+    return {name: value for name, value in processor.reported().items() if name in wanted} or alone
 
 
 def _prepared(root: Path) -> Path:

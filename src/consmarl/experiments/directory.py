@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from consmarl.environments.trust import Trust
 from consmarl.errors import UsageError
+from consmarl.experiments import processor
 from consmarl.experiments.configuration.config import TrainConfig
 from consmarl.experiments.source import git_facts
 from consmarl.files import (
@@ -96,21 +97,30 @@ def begin_session(
     label: str | None = None,
     schema: Schema = Schema(),  # noqa: B008 - it is immutable
 ) -> str | None:
-    """Record when, where and with which versions the run starts or resumes; return a warning if versions have changed.
+    """Record when, where and with which versions the run starts or resumes; return a warning if its bits may change.
 
     `schema` declares the run's metrics and replaces the previous declarations.
     """
     facts = {"format": FORMAT, "label": label, "sessions": []} | read_facts(directory)
     if needed := in_use():
         facts["plugins"] = list(needed)
-    before = _versions_of(facts)
     session = session_facts(episode)
+    changes = _changes(facts["sessions"][-1], session) if facts["sessions"] else []
     facts["sessions"].append(session)
     facts["metrics"] = to_json(schema)
     write_json(directory / FACTS, facts)
-    now = session["versions"]
-    changed = [f"{name} {before[name]} → {now[name]}" for name in before if before[name] != now.get(name)]
-    return f"resuming with other versions ({', '.join(changed)}): results may differ from here." if changed else None
+    return f"resuming with {' and '.join(changes)}: results may differ from here." if changes else None
+
+
+def _changes(before: dict[str, Any], session: dict[str, Any]) -> list[str]:
+    """Return what has changed since the session `before` and may change a run's bits."""
+    old, new = before.get("versions", {}), session["versions"]
+    changed = [f"{name} {old[name]} → {new[name]}" for name in old if old[name] != new.get(name)]
+    changes = [f"other versions ({', '.join(changed)})"] if changed else []
+    machine = before.get("machine")
+    was = machine.get("processor") if isinstance(machine, dict) else None
+    now = session["machine"]["processor"]
+    return changes if was in (None, now) else [*changes, f"another processor ({was} → {now})"]
 
 
 def session_facts(episode: int) -> dict[str, Any]:
@@ -125,7 +135,7 @@ def session_facts(episode: int) -> dict[str, Any]:
         "git": git_facts(),
         "machine": {
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "processor": _processor(),
+            "processor": processor.name(),
             "cores": os.cpu_count(),
             "memory_gigabytes": _memory_gigabytes(),
         },
@@ -166,15 +176,6 @@ def _versions_of(facts: dict[str, Any]) -> dict[str, str]:
     sessions = facts.get("sessions") or [{}]
     versions: dict[str, str] = sessions[-1].get("versions", {})
     return versions
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _memory_gigabytes() -> float | None:

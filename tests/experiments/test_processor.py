@@ -1,0 +1,44 @@
+"""The name of the processor that a run's record holds."""
+
+import pytest
+
+from consmarl.experiments import processor
+
+HIDDEN = """processor	: 0
+vendor_id	: AuthenticAMD
+cpu family	: {family}
+model		: {model}
+model name	: AMD EPYC
+"""
+
+
+@pytest.fixture
+def told(monkeypatch, tmp_path):
+    """Pretend that the system reports this about its processor."""
+
+    def tell(text):
+        (tmp_path / "cpuinfo").write_text(text)
+        monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "cpuinfo")
+
+    return tell
+
+
+def test_models_that_a_virtual_machine_hides_have_different_names(told):
+    told(HIDDEN.format(family=25, model=17))
+    genoa = processor.name()
+    told(HIDDEN.format(family=26, model=2))
+    assert genoa == "AMD EPYC (family 25, model 17)"
+    assert processor.name() == "AMD EPYC (family 26, model 2)"
+
+
+def test_a_processor_without_a_number_has_the_name_that_the_platform_knows(told, monkeypatch):
+    told("CPU part : 0xd0c\n")  # as ARM systems report it
+    monkeypatch.setattr(processor.platform, "processor", lambda: "")
+    monkeypatch.setattr(processor.platform, "machine", lambda: "aarch64")
+    assert processor.name() == "aarch64"
+
+
+def test_a_system_that_reports_nothing_has_a_name_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "none")
+    assert processor.reported() == {}
+    assert processor.name()
