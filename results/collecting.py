@@ -193,6 +193,11 @@ def numbers(values: Iterable[float], decimals: int = 1) -> str:
     return ", ".join(f"{value:,.{decimals}f}" for value in values).replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """Return a share as text."""
+    return f"{100 * share:.1f} %"
+
+
 def lines_of(world: str) -> dict[str, float]:
     """Return the reference returns of an environment, by label."""
     return {"script with the same eyes": SCRIPTS[world], "released CONS weights": RELEASED[world]}

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from results.collecting import Run, table
+from results.paper.milestones import held_since, requests_until, since
 from results.paper.run import LABELS
 
 MINES = 0.0  # return per training episode above which an agent mines: without gold it is about −1.6 or −4
-NUM_HELD = 3  # consecutive evaluations at which an agent earns more, the first of which counts
 NUM_LAST = 10  # evaluations at the end, whose mean says whether an agent still mines
 # Agents with a positive return among the authors' released weights: 1,000 greedy episodes each in our environments.
 RELEASED_MINERS = {
@@ -25,31 +25,20 @@ def num_miners(run: Run) -> int:
 def first_mining(run: Run) -> int | None:
     """Return the episode since which somebody mines; None if nobody does."""
     episodes = [episode for episode, _ in run["agent_returns"]]
-    mines = np.array([earned for _, earned in run["agent_returns"]]) > MINES
-    held = [np.all(mines[at : at + NUM_HELD], axis=0).any() for at in range(len(mines) - NUM_HELD + 1)]
-    return episodes[held.index(True)] if True in held else None
-
-
-def requests_before(run: Run, episode: int | None) -> float:
-    """Return the requests that each agent had made until an episode, on average; all requests for None."""
-    spent = dict(run["budget_used"])
-    return float(spent[max(spent) if episode is None else episode])
+    return held_since(episodes, np.array([earned for _, earned in run["agent_returns"]]) > MINES)
 
 
 def miners(world: str, by_variant: Mapping[str, Sequence[Run]]) -> str:
     """Return who mines, by variant and seed."""
     rows = []
     for variant, group in by_variant.items():
-        since = [first_mining(run) for run in group]
-        before = "–"
-        if "budget_used" in group[0]:
-            before = ", ".join(f"{requests_before(run, at):,.0f}" for run, at in zip(group, since, strict=True))
+        first = [first_mining(run) for run in group]
         counts = [num_miners(run) for run in group]
         num_agents = len(group[0]["agent_returns"][0][1])
-        told = ", ".join("never" if at is None else f"{at:,}" for at in since)
         seeds = ", ".join(str(run["seed"]) for run in group)
         counted = f"{', '.join(map(str, counts))} of {num_agents}"
-        rows.append([LABELS[variant], seeds, counted, f"{np.mean(counts) / num_agents:.2f}", told, before])
+        rows.append([LABELS[variant], seeds, counted, f"{np.mean(counts) / num_agents:.2f}", since(first),
+                     requests_until(group, first)])  # fmt: skip
     for method, (count, num_agents) in RELEASED_MINERS[world].items():
         label = f"*the authors' released weights of {method}*"
         rows.append([label, "–", f"{count} of {num_agents}", f"{count / num_agents:.2f}", "–", "–"])

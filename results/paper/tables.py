@@ -13,10 +13,12 @@ from results.collecting import (
     difference,
     groups,
     numbers,
+    percent,
     student_interval,
     table,
     with_interval,
 )
+from results.paper.boxes import found_boxes, paying
 from results.paper.compute import compute
 from results.paper.declines import declines
 from results.paper.miners import RELEASED_MINERS, miners
@@ -29,20 +31,6 @@ from consmarl.reports.statistics import episodes_to_reach
 TEACHERS = {"paper": ("cons", "adhoc-td"), "release": ("cons-release", "adhoc-td-release")}
 # AdHocTD's requests that the paper's CONS uses.
 PAPER_SHARES = {"pgm-6ag": 0.301, "pgm-3ag": 0.335, "cleanup": 0.08}
-# Counters in Find the Treasure: how they are called, and how many there are in an episode.
-OF_TREASURE = {
-    "yellow_opened": ("yellow boxes opened", 3),
-    "red_opened": ("red boxes opened", 6),
-    "coins_taken": ("coins taken", 3),
-    "treasures_taken": ("treasure taken", 1),
-}
-# The same of the released weights: 300 greedy episodes each in the authors' own environment.
-RELEASED_SHARES = {
-    "CONS": (0.30, 0.49, 0.30, 0.64),
-    "AdHocTD": (0.22, 0.47, 0.22, 0.60),
-    "IQL": (0.33, 0.44, 0.33, 0.55),
-    "MAVEN": (0.04, 0.14, 0.02, 0.13),
-}
 NOT_RUN = "*Not run yet.*\n"
 LAST = 10  # evaluations whose mean is the level at the end
 
@@ -105,19 +93,6 @@ def returns(world: str, by_variant: ByVariant) -> str:
     return table(head, rows)
 
 
-def found_boxes(by_variant: ByVariant) -> str:
-    """Return how much of what there is in Find the Treasure teams open and take, as in figure 6."""
-    rows = []
-    for variant, group in by_variant.items():
-        shares_of = [np.mean([run[counter] for run in group]) / most for counter, (_, most) in OF_TREASURE.items()]
-        rows.append([LABELS[variant], str(len(group)), *(percent(float(share)) for share in shares_of)])
-    rows += [
-        [f"*the authors' released weights of {method}*", "–", *(percent(share) for share in there)]
-        for method, there in RELEASED_SHARES.items()
-    ]
-    return table(("variant", "n", *(label for label, _ in OF_TREASURE.values())), rows)
-
-
 def comparisons(by_variant: ByVariant) -> str:
     """Return how CONS differs from its rivals seed by seed, with each preset; AdHocTD has the same preset."""
     advised = {name for pair in TEACHERS.values() for name in pair}
@@ -134,14 +109,15 @@ def compared(by_variant: ByVariant, pairs: Sequence[tuple[str, str]]) -> str:
     """Return how the first variant of each pair differs from the second, seed by seed."""
     rows = []
     for ours, rival in pairs:
-        if ours not in by_variant or rival not in by_variant:
+        left, right = ({run["seed"]: run for run in by_variant.get(each, ())} for each in (ours, rival))
+        common = [seed for seed in left if seed in right]
+        if not common:
             continue
-        row = [LABELS[ours], LABELS[rival]]
+        row = [LABELS[ours], LABELS[rival], str(len(common))]
         for measure in (final, area):
-            left, right = ({run["seed"]: measure(run) for run in by_variant[each]} for each in (ours, rival))
-            gaps = [left[seed] - right[seed] for seed in left if seed in right]
+            gaps = [measure(left[seed]) - measure(right[seed]) for seed in common]
             row += [difference(gaps, interval_of=student_interval), decided(gaps)]
-        rows.append([*row[:2], str(len(gaps)), *row[2:]])
+        rows.append(row)
     head = ("variant", "against", "n", "final return, difference [95 %]", "decided",
             "area, difference [95 %]", "decided")  # fmt: skip
     return table(head, rows) if rows else NOT_RUN
@@ -191,11 +167,6 @@ def shares(worlds: Mapping[str, ByVariant]) -> str:
                 rows.append([f"`{world}`", preset, *cells, said])
     head = ("environment", "preset", "CONS", "AdHocTD", "share", "in the paper")
     return table(head, rows) if rows else NOT_RUN
-
-
-def percent(share: float) -> str:
-    """Return a share as text."""
-    return f"{100 * share:.1f} %"
 
 
 def ablation(runs: Sequence[Run]) -> str:
@@ -248,6 +219,7 @@ def tables(runs: Sequence[Run]) -> dict[str, str]:
     found["ablation"] = ablation(runs)
     found["squared"] = compared(worlds["pgm-3ag"], [("iql-squared", "iql")]) if "pgm-3ag" in worlds else NOT_RUN
     found["boxes"] = found_boxes(worlds["ft"]) if "ft" in worlds else NOT_RUN
+    found["paying"] = paying(worlds["ft"]) if "ft" in worlds else NOT_RUN
     found["declines"] = declines(worlds["cleanup"]) if "cleanup" in worlds else NOT_RUN
     for world in RELEASED_MINERS:
         there = worlds.get(world)

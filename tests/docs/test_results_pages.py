@@ -115,10 +115,27 @@ def test_requests_are_counted_until_somebody_mines():
 
 
 def test_boxes_are_shares_of_what_there_is():
-    from results.paper.tables import found_boxes
+    from results.paper.boxes import found_boxes
 
     counters = {"yellow_opened": 1.5, "red_opened": 1.5, "coins_taken": 0.3, "treasures_taken": 0.5}
     assert "| IQL | 2 | 50.0 % | 25.0 % | 10.0 % | 50.0 % |" in found_boxes({"iql": [counters, counters]})
+
+
+def test_boxes_pay_since_the_first_of_three_evaluations_above_what_opening_none_gives():
+    from results.paper.boxes import paying
+
+    early, late = a_run("cons", 10, [-2, 1], budget=300), a_run("cons", 11, [-2, -2])
+    early["evaluations"][4] = (4_000, 3)  # lucky once, which does not count
+    early["budget_used"] = [(episode, episode / 100) for episode, _ in early["evaluations"]]
+    late["budget_used"] = [(episode, 7) for episode, _ in late["evaluations"]]
+    assert "| CONS, paper | 10, 11 | 10,000, never | 100, 7 |" in paying({"cons": [early, late]})
+
+
+def test_variants_without_a_common_seed_are_not_compared():
+    from results.paper.tables import NOT_RUN, compared
+
+    by_variant = {"iql": [a_run("iql", 10, [1])], "cons": [a_run("cons", 11, [1])]}
+    assert compared(by_variant, [("cons", "iql"), ("cons", "adhoc-td")]) == NOT_RUN
 
 
 def test_declines_are_falls_below_an_earlier_height_in_the_middle_of_a_run():
