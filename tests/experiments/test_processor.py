@@ -31,14 +31,15 @@ def test_models_that_a_virtual_machine_hides_have_different_names(told):
     assert processor.name() == "AMD EPYC (family 26, model 2)"
 
 
-def test_a_processor_without_a_number_has_the_name_that_the_platform_knows(told, monkeypatch):
-    told("CPU part : 0xd0c\n")  # as ARM systems report it
+def test_an_arm_processor_is_named_by_its_numbers(told, monkeypatch):
+    told("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n")
     monkeypatch.setattr(processor.platform, "processor", lambda: "")
     monkeypatch.setattr(processor.platform, "machine", lambda: "aarch64")
-    assert processor.name() == "aarch64"
+    assert processor.name() == "aarch64 (implementer 0x41, part 0xd0c)"
 
 
 def test_a_system_that_reports_nothing_has_a_name_too(monkeypatch, tmp_path):
     monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "none")
+    monkeypatch.setattr(processor.platform, "processor", lambda: "a processor")
     assert processor.reported() == {}
-    assert processor.name()
+    assert processor.name() == "a processor"

@@ -1,9 +1,10 @@
-"""The processor of this machine. It helps to determine a run's bits: other models round differently."""
+"""The processor of this machine. Runs record it, since another model may round differently."""
 
 import platform
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
+_NUMBERS = (("family", "cpu family"), ("model", "model"), ("implementer", "CPU implementer"), ("part", "CPU part"))
 
 
 def reported() -> dict[str, str]:
@@ -15,11 +16,11 @@ def reported() -> dict[str, str]:
 
 
 def name() -> str:
-    """Return a name that tells models of processors apart.
+    """Return a name that tells models of processors apart, as far as the system reports the model.
 
-    Virtual machines often hide the model: "AMD EPYC" may stand for processors of very different speed.
+    Virtual machines often hide it: "AMD EPYC" may stand for processors of very different speed. ARM has only numbers.
     """
     told = reported()
-    numbers = [f"{word} {told[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if key in told]
+    numbers = [f"{word} {told[key]}" for word, key in _NUMBERS if key in told]
     shown = told.get("model name") or platform.processor() or platform.machine()
     return f"{shown} ({', '.join(numbers)})" if numbers else shown
